@@ -7,8 +7,10 @@ import (
 )
 
 // Secret is a value that must not be shown: a key, or a header that may hold
-// one. Every way of printing, logging or encoding it gives a fixed text;
-// [Secret.Reveal] is the only way to its value.
+// one. Printing, logging or encoding it gives a fixed text; [Secret.Reveal] is
+// the way to its value. Two things are out of its reach, as the standard
+// library does not ask the type: the verb %p, which vet reports, and a Secret
+// as the key of a map in JSON.
 type Secret string
 
 const redacted = "[redacted]"
@@ -43,7 +45,7 @@ func (s Secret) Format(f fmt.State, verb rune) {
 // MarshalJSON gives the fixed text as a JSON string.
 func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + s.String() + `"`), nil }
 
-// MarshalText gives the fixed text; maps with secrets as keys use it.
+// MarshalText gives the fixed text to the encoders that use it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // LogValue gives the fixed text to slog.

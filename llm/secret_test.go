@@ -20,22 +20,23 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	}
 	ptr := &conn
 	var texts []string
-	for _, verb := range []string{"v", "+v", "#v", "s", "q", "x", "X", "d", "t", "T", "p", "5.2s", "U", "c", "!"} {
+	for _, verb := range []string{"v", "+v", "#v", "s", "q", "x", "X", "d", "t", "T", "5.2s", "U", "c", "!"} {
 		for _, v := range []any{testKey, conn, ptr, []Secret{testKey}, map[string]Secret{"a": testKey}, map[Secret]int{testKey: 1}, struct{ S Secret }{testKey}, errors.Join(fmt.Errorf("%v", testKey))} {
 			texts = append(texts, fmt.Sprintf("%"+verb, v))
 		}
 	}
-	for _, v := range []any{testKey, conn, map[Secret]Secret{testKey: testKey}} {
+	for _, v := range []any{testKey, conn, map[string]Secret{"a": testKey}} {
 		b, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
 		}
 		texts = append(texts, string(b))
 	}
-	b, err := xml.Marshal(struct {
+	type element struct {
 		A Secret `xml:"a,attr"`
 		B Secret
-	}{testKey, testKey})
+	}
+	b, err := xml.Marshal(element{testKey, testKey})
 	if err != nil {
 		t.Fatal(err)
 	}
