@@ -174,8 +174,10 @@ func (h *History) Supersede(volatile func(toolName string) bool) {
 // slices were given out.
 func (h *History) replace(i int, m Message) {
 	if h.shared {
-		h.msgs = slices.Clone(h.msgs)
-		h.own = slices.Clone(h.own)
+		h.msgs = roomyClone(h.msgs)
+		if h.own != nil {
+			h.own = roomyClone(h.own)
+		}
 		h.shared = false
 	}
 	h.bytes += messageBytes(m) - messageBytes(h.msgs[i])
@@ -183,6 +185,12 @@ func (h *History) replace(i int, m Message) {
 	if i < len(h.own) {
 		h.own[i] = m
 	}
+}
+
+// roomyClone copies with room for the next batch, which would copy all once
+// more.
+func roomyClone(msgs []Message) []Message {
+	return append(make([]Message, 0, len(msgs)+16), msgs...)
 }
 
 // Bytes is about what the conversation takes on the wire. An image counts as

@@ -61,9 +61,9 @@ func (h *History) uniqueID(id string) string {
 		h.ids = make(map[string]struct{})
 	}
 	id = strings.TrimSpace(Clean(id))
-	base, n := id, 2
+	base, n := id, len(h.ids)+1 // not 2: some servers give every call the same id
 	if id == "" || len(id) > maxIDBytes {
-		base, n = "call", len(h.ids)+1
+		base = "call"
 		id = base + "_" + strconv.Itoa(n)
 	}
 	for ; ; n++ {
