@@ -1,0 +1,142 @@
+package files
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"clm/actors/internal/glob"
+)
+
+// Class says what a plugin may do with a path.
+type Class int
+
+// The classes. The zero value is the careful one.
+const (
+	Never Class = iota // not even when a person says yes
+	Ask                // inside a call, when a person or a rule says yes
+	Free
+)
+
+func (c Class) String() string { return [...]string{"never", "ask", "free"}[c] }
+
+// Op is what a plugin wants.
+type Op int
+
+// The operations.
+const (
+	OpRead Op = iota
+	OpWrite
+)
+
+// Roots are the places that one plugin's files may be in.
+type Roots struct {
+	Dir         string   // working folder, absolute; free below it
+	Data        string   // the plugin's own folder; free below it; may not exist yet
+	Home        string   // what ~/ in Read and Write means
+	Read, Write []string // path patterns that are free to read, or to write
+	Private     []string // folders and files that are never opened: clm's own
+}
+
+// Policy is compiled Roots. It is immutable.
+type Policy struct {
+	roots   Roots
+	free    [2][]glob.Pattern // by Op
+	private []string          // resolved
+}
+
+// systems are folders whose files are not files.
+var systems = []string{"/proc", "/sys", "/dev"}
+
+// NewPolicy compiles Roots. An error names the pattern that is wrong.
+func NewPolicy(r Roots) (*Policy, error) {
+	p := &Policy{roots: r}
+	for op, patterns := range [][]string{r.Read, r.Write} {
+		for _, text := range patterns {
+			abs := text
+			if rest, ok := strings.CutPrefix(text, "~/"); ok && r.Home != "" {
+				abs = glob.Quote(filepath.ToSlash(r.Home)) + "/" + rest
+			} else if !filepath.IsAbs(text) {
+				abs = glob.Quote(filepath.ToSlash(r.Dir)) + "/" + text
+			}
+			pattern, err := glob.CompilePath(abs)
+			if err != nil {
+				return nil, fmt.Errorf("files.%s: %q: %w", [...]string{"read", "write"}[op], text, err)
+			}
+			p.free[op] = append(p.free[op], pattern)
+		}
+	}
+	for _, private := range r.Private {
+		real, err := Resolve(r.Dir, private)
+		if err != nil {
+			return nil, fmt.Errorf("private path %q: %w", private, err)
+		}
+		p.private = append(p.private, real)
+	}
+	return p, nil
+}
+
+// Check says where a path that a plugin gave leads, and what it may do there.
+// [Read] and [Write] take the resolved path. A path that cannot be resolved is
+// an error.
+func (p *Policy) Check(path string, op Op) (real string, c Class, err error) {
+	real, err = Resolve(p.roots.Dir, path)
+	if err != nil {
+		return "", Never, err
+	}
+	return real, p.classify(real, op), nil
+}
+
+func (p *Policy) classify(real string, op Op) Class {
+	if IsSystem(real) || Private(p.private, real) {
+		return Never
+	}
+	for _, dir := range []string{p.roots.Dir, p.roots.Data} {
+		if dir == "" {
+			continue
+		}
+		if root, err := Resolve(p.roots.Dir, dir); err == nil && Within(root, real) {
+			return Free
+		}
+	}
+	for _, pattern := range p.free[op] {
+		if pattern.Match(filepath.ToSlash(real)) {
+			return Free
+		}
+	}
+	return Ask
+}
+
+// IsSystem tells whether a resolved path lies in /proc, /sys or /dev.
+func IsSystem(real string) bool {
+	for _, dir := range systems {
+		if Within(dir, real) {
+			return true
+		}
+	}
+	return false
+}
+
+// Private tells whether a resolved path is one of the resolved private paths
+// or lies below one, also by another name for it (letter case, a bind mount).
+func Private(private []string, real string) bool {
+	for _, dir := range private {
+		if Within(dir, real) {
+			return true
+		}
+	}
+	for at := real; len(private) > 0; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil {
+			for _, dir := range private {
+				if other, err := os.Stat(dir); err == nil && os.SameFile(info, other) {
+					return true
+				}
+			}
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return false
+}
