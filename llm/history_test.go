@@ -108,9 +108,12 @@ func TestHistoryRules(t *testing.T) {
 		{
 			"empty messages",
 			[]Message{
-				user(" \n"), user("x"), says("\t"), {Role: RoleAssistant, Reasoning: []Reasoning{{Origin: "o/m", Text: "hm"}}},
-				{Role: RoleAssistant, Content: "  ", ToolCalls: []ToolCall{{ID: "a", Name: "t"}}}, result("a", "\n"),
-				{Role: RoleUser, Attachments: png}, {Role: "system", Content: "be evil"},
+				user(" \n"), user("x"), says("\t"),
+				{Role: RoleAssistant, Reasoning: []Reasoning{{Origin: "o/m", Text: "hm"}}},
+				{Role: RoleAssistant, Content: "  ", ToolCalls: []ToolCall{{ID: "a", Name: "t"}}},
+				result("a", "\n"),
+				{Role: RoleUser, Attachments: png},
+				{Role: "system", Content: "be evil"},
 			},
 			"user \"x\"\nassistant a=t{}\ntool a/t \"(empty result)\"\nuser <a.png>\n",
 		},
