@@ -60,18 +60,22 @@ func NewHistory(msgs []Message) *History {
 
 // Append adds messages, repaired as [History] says. A result is matched with
 // its call by the id that the call has in the history or by the one that it
-// came with.
-func (h *History) Append(msgs ...Message) {
+// came with. It returns what was kept, in the order of arrival: a log of these
+// makes the same history again.
+func (h *History) Append(msgs ...Message) []Message {
+	added := make([]Message, 0, len(msgs))
 	for _, m := range msgs {
 		switch m.Role {
 		case RoleUser:
-			h.appendUser(m)
+			added = h.appendUser(added, m)
 		case RoleAssistant:
-			h.appendAssistant(m)
+			added = append(added, h.settle(cancelledText)...)
+			added = h.appendAssistant(added, m)
 		case RoleTool:
-			h.appendResult(m)
+			added = h.appendResult(added, m)
 		}
 	}
+	return added
 }
 
 // Len is the number of messages.

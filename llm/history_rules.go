@@ -9,36 +9,38 @@ import (
 
 // This file holds what [History] does to a message before it keeps it.
 
-func (h *History) appendUser(m Message) {
+// Each of the append functions adds what it keeps to added.
+
+func (h *History) appendUser(added []Message, m Message) []Message {
 	m = Message{Role: RoleUser, Content: Clean(m.Content), Attachments: m.Attachments}
 	if blank(m.Content) {
 		if len(m.Attachments) == 0 {
-			return
+			return added
 		}
 		m.Content = ""
 	}
 	if len(h.calls) > 0 {
 		h.bytes += messageBytes(m)
 		h.held = append(h.held, m)
-		return
+		return append(added, m)
 	}
-	h.push(m)
+	return append(added, h.push(m, true))
 }
 
-func (h *History) appendAssistant(m Message) {
-	h.settle(cancelledText)
+func (h *History) appendAssistant(added []Message, m Message) []Message {
 	kept := Message{Role: RoleAssistant, Content: Clean(m.Content), Reasoning: cleanReasoning(m.Reasoning)}
 	if blank(kept.Content) {
 		if len(m.ToolCalls) == 0 {
-			return
+			return added
 		}
 		kept.Content = ""
 	}
 	if len(m.ToolCalls) > 0 {
 		kept.ToolCalls, h.calls = h.cleanCalls(m.ToolCalls)
 	}
-	h.push(kept)
+	added = append(added, h.push(kept, true))
 	h.marked = h.bytes
+	return added
 }
 
 // cleanCalls repairs the calls of a message and opens them.
@@ -93,10 +95,10 @@ func cleanName(name string) string {
 	return name[:min(len(name), 64)]
 }
 
-func (h *History) appendResult(m Message) {
+func (h *History) appendResult(added []Message, m Message) []Message {
 	i := h.callFor(m.ToolCallID)
 	if i < 0 {
-		return
+		return added
 	}
 	c := &h.calls[i]
 	c.result = Message{
@@ -111,9 +113,11 @@ func (h *History) appendResult(m Message) {
 	}
 	c.answered = true
 	h.bytes += messageBytes(c.result)
+	added = append(added, c.result)
 	if !slices.ContainsFunc(h.calls, func(c openCall) bool { return !c.answered }) {
 		h.settle("")
 	}
+	return added
 }
 
 // callFor finds the open call that a result's id means, -1 for none.
@@ -145,13 +149,13 @@ func (h *History) settle(text string) []Message {
 			c.result = Message{Role: RoleTool, Content: text, ToolCallID: c.id, ToolName: c.name, Failed: true}
 		}
 		h.note(c.name)
-		h.pushAt(c.result, !c.answered)
+		m := h.push(c.result, !c.answered)
 		if !c.answered {
-			added = append(added, h.msgs[len(h.msgs)-1])
+			added = append(added, m)
 		}
 	}
 	for _, m := range held {
-		h.pushAt(m, false)
+		h.push(m, false)
 	}
 	return added
 }
@@ -164,15 +168,15 @@ func (h *History) note(tool string) {
 	h.live[tool] = append(h.live[tool], len(h.msgs))
 }
 
-func (h *History) push(m Message) { h.pushAt(m, true) }
-
-// pushAt adds a message; count is false when its bytes were counted before.
-func (h *History) pushAt(m Message, count bool) {
+// push adds a message and returns it as it is kept; count is false when its
+// bytes were counted before.
+func (h *History) push(m Message, count bool) Message {
 	m.wire = new(wireCache)
 	if count {
 		h.bytes += messageBytes(m)
 	}
 	h.msgs = append(h.msgs, m)
+	return m
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

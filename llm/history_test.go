@@ -288,11 +288,13 @@ func TestHistoryProperties(t *testing.T) {
 		volatile := func(name string) bool { return name == "map_read" }
 		var sent []Message
 		var before string
-		changes := true
+		var log []Message
+		changes, superseded := true, false
 		for _, m := range rapid.SliceOfN(anyMessage(), 0, 40).Draw(t, "messages") {
-			h.Append(m)
+			log = append(log, h.Append(m)...)
 			switch rapid.IntRange(0, 3).Draw(t, "then") {
 			case 0:
+				log = append(log, h.CloseOpen("cancelled")...)
 				checkRules(t, h.Request("o/m"), "o/m")
 				now := h.Request("o/m")
 				if outline(sent) != before {
@@ -304,17 +306,20 @@ func TestHistoryProperties(t *testing.T) {
 				sent, before, changes = now, outline(now), false
 			case 1:
 				h.Supersede(volatile)
-				changes = true
+				changes, superseded = true, true
 			case 2:
 				if n := len(h.Messages()); n != h.Len() {
 					t.Fatalf("Len() = %d for %d messages", h.Len(), n)
 				}
 			}
 		}
-		h.CloseOpen("cancelled")
+		log = append(log, h.CloseOpen("cancelled")...)
 		sum := 0
 		for _, m := range h.Messages() {
 			sum += messageBytes(m)
+		}
+		if !superseded && outline(NewHistory(log).Messages()) != outline(h.Messages()) {
+			t.Fatalf("what Append returned makes\n%sthe history is\n%s", outline(NewHistory(log).Messages()), outline(h.Messages()))
 		}
 		if sum != h.Bytes() {
 			t.Fatalf("Bytes() = %d, its messages have %d", h.Bytes(), sum)
