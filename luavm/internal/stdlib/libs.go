@@ -30,10 +30,11 @@ var libraries = sync.OnceValue(build)
 
 func build() *Libs {
 	return &Libs{
-		Base:   &lua.LTable{Metatable: lua.LNil},
-		String: &lua.LTable{Metatable: lua.LNil},
-		Table:  &lua.LTable{Metatable: lua.LNil},
-		Math:   &lua.LTable{Metatable: lua.LNil},
-		UTF8:   &lua.LTable{Metatable: lua.LNil},
+		Base:   baseTable(),
+		String: stringTable(),
+		Table:  tableTable(),
+		Math:   mathTable(),
+		UTF8:   utf8Table(),
+		Types:  typeTables(),
 	}
 }

@@ -1,0 +1,238 @@
+package stdlib
+
+import (
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/number"
+)
+
+// args is one call of a library function: its state, the meter of its VM, and
+// the name of the function, like "string.rep", for calls that give it none.
+type args struct {
+	L    *lua.LState
+	m    Meter
+	name string
+}
+
+// function makes a shared library function. It has no environment: it must not
+// make functions that would inherit one.
+func function(name string, f func(args) int) *lua.LFunction {
+	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
+		return f(args{L, MeterOf(L), name})
+	}}
+}
+
+// entry is a function of a library table.
+type entry struct {
+	name string
+	f    func(args) int
+}
+
+func library(prefix string, entries []entry) *lua.LTable {
+	t := newTable(0, len(entries))
+	for _, e := range entries {
+		t.RawSetString(e.name, function(prefix+e.name, e.f))
+	}
+	return t
+}
+
+// newTable makes a table with room for array elements and string keys.
+func newTable(array, hash int) *lua.LTable {
+	return (*lua.LState)(nil).CreateTable(array, hash)
+}
+
+func (a args) get(n int) lua.LValue { return a.L.Get(n) }
+
+func (a args) top() int { return a.L.GetTop() }
+
+// none tells whether argument n is absent or nil.
+func (a args) none(n int) bool { return a.L.Get(n) == lua.LNil }
+
+// push pushes one result and returns the number of results.
+func (a args) push(v lua.LValue) int {
+	a.L.Push(v)
+	return 1
+}
+
+func (a args) errorf(format string, v ...any) { errorf(a.L, format, v...) }
+
+// any returns argument n, which must be there.
+func (a args) any(n int) lua.LValue {
+	if n > a.L.GetTop() {
+		a.argError(n, "value expected")
+	}
+	return a.L.Get(n)
+}
+
+// str returns argument n as a string; numbers convert.
+func (a args) str(n int) string {
+	v := a.L.Get(n)
+	if s, ok := v.(lua.LString); ok {
+		return string(s)
+	}
+	s, ok := number.ToString(v)
+	if !ok {
+		a.typeError(n, "string")
+	}
+	return s
+}
+
+func (a args) optStr(n int, def string) string {
+	if a.none(n) {
+		return def
+	}
+	return a.str(n)
+}
+
+// number returns argument n as a number; strings convert.
+func (a args) number(n int) lua.LValue {
+	v, ok := number.Coerce(a.L.Get(n))
+	if !ok {
+		a.typeError(n, "number")
+	}
+	return v
+}
+
+// float returns argument n as a float64; strings and boxed integers convert.
+func (a args) float(n int) float64 {
+	if f, ok := a.L.Get(n).(lua.LNumber); ok {
+		return float64(f)
+	}
+	f, _ := number.ToFloat(a.number(n))
+	return f
+}
+
+// int returns argument n as an integer; strings convert.
+func (a args) int(n int) int64 {
+	v := a.L.Get(n)
+	if f, ok := v.(lua.LNumber); ok && float64(int32(f)) == float64(f) {
+		return int64(f)
+	}
+	i, ok := number.ToInt(a.number(n))
+	if !ok {
+		a.argError(n, "number has no integer representation")
+	}
+	return i
+}
+
+func (a args) optInt(n int, def int64) int64 {
+	if a.none(n) {
+		return def
+	}
+	return a.int(n)
+}
+
+// table returns argument n, which must be a table.
+func (a args) table(n int) *lua.LTable {
+	t, ok := a.L.Get(n).(*lua.LTable)
+	if !ok {
+		a.typeError(n, "table")
+	}
+	return t
+}
+
+// function returns argument n, which must be a function.
+func (a args) function(n int) *lua.LFunction {
+	f, ok := a.L.Get(n).(*lua.LFunction)
+	if !ok {
+		a.typeError(n, "function")
+	}
+	return f
+}
+
+// call calls f with the values and returns its first result.
+func (a args) call(f lua.LValue, v ...lua.LValue) lua.LValue {
+	a.L.Push(f)
+	for _, x := range v {
+		a.L.Push(x)
+	}
+	a.L.Call(len(v), 1)
+	r := a.L.Get(-1)
+	a.L.Pop(1)
+	return r
+}
+
+// stringCost is what a string costs beside its bytes.
+const stringCost = 32
+
+// newString charges for a copy of s and makes it, so that it does not keep the
+// string alive that it was cut from.
+func (a args) newString(s string) lua.LValue {
+	if len(s) <= 1 {
+		return shortString(s)
+	}
+	a.m.Charge(a.L, int64(len(s))+stringCost)
+	return lua.LString(append([]byte(nil), s...))
+}
+
+// oneByte holds the strings of one byte, made once.
+var oneByte = func() (t [256]lua.LValue) {
+	for i := range t {
+		t[i] = lua.LString([]byte{byte(i)})
+	}
+	return t
+}()
+
+var emptyString = lua.LValue(lua.LString(""))
+
+func shortString(s string) lua.LValue {
+	if s == "" {
+		return emptyString
+	}
+	return oneByte[s[0]]
+}
+
+// results makes room for n results, for which it charges, and returns the index
+// of the first. Pushing them one by one could copy the stack for each.
+func (a args) results(n int64) int {
+	top := a.L.GetTop()
+	if n > maxResults(a.L) {
+		return -1
+	}
+	a.m.Burn(a.L, n)
+	a.m.Charge(a.L, n*16)
+	a.L.SetTop(top + int(n))
+	return top + 1
+}
+
+// maxResults is how many values fit on L's stack at most, with some room left.
+func maxResults(L *lua.LState) int64 {
+	return int64(max(L.Options.RegistrySize, L.Options.RegistryMaxSize)) - 256
+}
+
+// relative converts a position that may count from the end, as string.sub's
+// second argument: 0 if it lies before the start.
+func relative(i int64, n int) int64 {
+	switch {
+	case i >= 0:
+		return i
+	case i < -int64(n):
+		return 0
+	}
+	return int64(n) + i + 1
+}
+
+// slice returns the 0-based half-open range of positions i to j of a string of n
+// bytes; i and j are as in string.sub.
+func slice(i, j int64, n int) (from, to int) {
+	first := max(relative(i, n), 1)
+	last := j
+	switch {
+	case j > int64(n):
+		last = int64(n)
+	case j < 0:
+		last = relative(j, n)
+	}
+	if first > last {
+		return 0, 0
+	}
+	return int(first - 1), int(last)
+}
+
+func isAlpha(c byte) bool { return c|32 >= 'a' && c|32 <= 'z' }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// clampInt converts to int on any platform.
+func clampInt(i int64) int { return int(min(max(i, math.MinInt), math.MaxInt)) }

@@ -1,0 +1,148 @@
+package stdlib
+
+import (
+	"fmt"
+	"strconv"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/number"
+)
+
+// maxQuote bounds a name or value that an error message quotes, in bytes.
+const maxQuote = 60
+
+// Where returns "source:line: " of the function at a level of the stack, as
+// luaL_where: 0 is the running function, 1 the one that called it. It is empty
+// for a Go function and beyond the thread's own stack.
+func Where(L *lua.LState, level int) string {
+	f := currentFrame(L)
+	for ; f != nil && level > 0; level-- {
+		f = f.Parent
+	}
+	if f == nil || f.Fn == nil || f.Fn.IsG || f.Pc < 1 || f.Pc > len(f.Fn.Proto.DbgSourcePositions) {
+		return ""
+	}
+	return f.Fn.Proto.SourceName + ":" + strconv.Itoa(f.Fn.Proto.DbgSourcePositions[f.Pc-1]) + ": "
+}
+
+// raise raises a string as it is. It does not return.
+func raise(L *lua.LState, text string) {
+	L.Error(lua.LString(text), 0)
+}
+
+// errorf raises a text with the position of the caller, as luaL_error.
+func errorf(L *lua.LState, format string, a ...any) {
+	raise(L, Where(L, 1)+fmt.Sprintf(format, a...))
+}
+
+func quote(s string) string {
+	if len(s) > maxQuote {
+		return s[:maxQuote] + "..."
+	}
+	return s
+}
+
+// typeName is what an error message calls the type of v: its metatable's __name
+// when that is a string.
+func typeName(L *lua.LState, v lua.LValue) string {
+	switch v.(type) {
+	case *lua.LTable, *lua.LUserData:
+		if s, ok := L.GetMetaField(v, "__name").(lua.LString); ok {
+			return quote(string(s))
+		}
+	}
+	return number.TypeName(v)
+}
+
+// argError raises "bad argument #n to 'name' (text)", as luaL_argerror: the name
+// is the one that the call used, and a method's self does not count.
+func (a args) argError(n int, text string) {
+	L := a.L
+	name, method := callName(currentFrame(L))
+	if method {
+		n--
+		if n == 0 {
+			errorf(L, "calling '%s' on bad self (%s)", quote(name), text)
+		}
+	}
+	if name == "" {
+		name = a.name
+	} else if !method && !isName(name) {
+		name = shortName(a.name)
+	}
+	errorf(L, "bad argument #%d to '%s' (%s)", n, quote(name), text)
+}
+
+// typeError raises that argument n has the wrong type.
+func (a args) typeError(n int, want string) {
+	got := "no value"
+	if n <= a.L.GetTop() {
+		got = typeName(a.L, a.L.Get(n))
+	}
+	a.argError(n, want+" expected, got "+got)
+}
+
+func shortName(qualified string) string {
+	for i := len(qualified) - 1; i >= 0; i-- {
+		if qualified[i] == '.' {
+			return qualified[i+1:]
+		}
+	}
+	return qualified
+}
+
+// isName tells whether a name of gopher-lua's call table was in the source; the
+// compiler's hidden locals and its "?" were not.
+func isName(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; !isAlpha(c) && c != '_' && !isDigit(c) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// callName returns the name by which the function of f was called, and whether
+// as a method. It is empty when no Lua code called it.
+func callName(f *frame) (name string, method bool) {
+	if f == nil || f.Parent == nil || f.Parent.Fn == nil || f.Parent.Fn.IsG {
+		return "", false
+	}
+	proto, pc := f.Parent.Fn.Proto, f.Parent.Pc-1
+	if pc < 0 || pc >= len(proto.Code) {
+		return "", false
+	}
+	inst := proto.Code[pc]
+	if op := opcode(inst); op != lua.OP_CALL && op != lua.OP_TAILCALL {
+		return "?", false
+	}
+	for _, c := range proto.DbgCalls {
+		if c.Pc == pc {
+			name = c.Name
+			break
+		}
+	}
+	if name == "" {
+		name = "?"
+	}
+	load, ok := loaderOf(proto, pc, argA(inst))
+	return name, ok && opcode(load) == lua.OP_SELF && isName(name)
+}
+
+// loaderOf returns the last instruction before pc that put a value into
+// register r, in straight-line code.
+func loaderOf(proto *lua.FunctionProto, pc, r int) (uint32, bool) {
+	for pc--; pc >= 0; pc-- {
+		inst := proto.Code[pc]
+		if argA(inst) != r {
+			continue
+		}
+		switch opcode(inst) {
+		case lua.OP_MOVE, lua.OP_LOADK, lua.OP_GETUPVAL, lua.OP_GETGLOBAL, lua.OP_GETTABLE, lua.OP_GETTABLEKS,
+			lua.OP_SELF, lua.OP_CALL, lua.OP_CLOSURE, lua.OP_TESTSET, lua.OP_NEWTABLE, lua.OP_LOADNIL, lua.OP_LOADBOOL:
+			return inst, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,212 @@
+package stdlib
+
+import (
+	"sync"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/number"
+	"clm/luavm/internal/syntax"
+)
+
+// Helpers returns what compiled code calls, by syntax.Helper: shared functions
+// like those of the libraries.
+func Helpers() *[syntax.NumHelpers]*lua.LFunction { return helpers() }
+
+var helpers = sync.OnceValue(func() *[syntax.NumHelpers]*lua.LFunction {
+	h := &[syntax.NumHelpers]*lua.LFunction{
+		syntax.Concat: function("concat", helperConcat),
+		syntax.Eq:     function("eq", helperEq),
+		syntax.Lt:     function("lt", func(a args) int { return a.push(lua.LBool(less(a, a.get(1), a.get(2)))) }),
+		syntax.Le:     function("le", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(1), a.get(2)))) }),
+		syntax.For:    function("for", helperFor),
+		syntax.Append: function("append", helperAppend),
+		syntax.Close:  function("close", helperClose),
+		syntax.Spread: function("spread", helperSpread),
+		syntax.Int:    function("int", helperInt),
+	}
+	for helper, op := range map[syntax.Helper]number.Op{
+		syntax.BAnd: number.BAnd, syntax.BOr: number.BOr, syntax.BXor: number.BXor,
+		syntax.Shl: number.Shl, syntax.Shr: number.Shr, syntax.BNot: number.BNot,
+		syntax.IDiv: number.IDiv, syntax.Mod: number.Mod,
+	} {
+		h[helper] = operator(op)
+	}
+	return h
+})
+
+// operator makes the function of an operator, with a short way for what is by
+// far the most frequent: two plain integers.
+func operator(op number.Op) *lua.LFunction {
+	general := function(op.Event()[2:], func(a args) int {
+		return a.push(a.arith(op, a.get(1), a.get(a.top())))
+	}).GFunction
+	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
+		x, ok1 := L.Get(1).(lua.LNumber)
+		y, ok2 := L.Get(-1).(lua.LNumber)
+		if !ok1 || !ok2 {
+			return general(L)
+		}
+		v, err := number.Arith(op, x, y)
+		if err != nil {
+			return general(L)
+		}
+		L.Push(v)
+		return 1
+	}}
+}
+
+// helperConcat joins its arguments from the right.
+func helperConcat(a args) int {
+	n := a.top()
+	var few [8]string
+	parts := few[:0]
+	total := 0
+	for i := 1; i <= n; i++ {
+		s, ok := number.ToString(a.get(i))
+		if !ok {
+			return concatPairs(a, n)
+		}
+		parts = append(parts, s)
+		total += len(s)
+	}
+	a.m.Charge(a.L, int64(total)+stringCost)
+	a.m.Burn(a.L, int64(total)>>6)
+	b := make([]byte, 0, total)
+	for _, s := range parts {
+		b = append(b, s...)
+	}
+	return a.push(ownString(b))
+}
+
+// concatPairs is for operands with metamethods.
+func concatPairs(a args, n int) int {
+	v := a.get(n)
+	for i := n - 1; i >= 1; i-- {
+		v = a.concat(a.get(i), v)
+	}
+	return a.push(v)
+}
+
+func helperEq(a args) int {
+	x, y := a.get(1), a.get(2)
+	if s, ok := x.(lua.LString); ok {
+		a.m.Burn(a.L, int64(len(s))>>8)
+	}
+	if a.L.RawEqual(x, y) {
+		return a.push(lua.LTrue)
+	}
+	if isNumber(x) && isNumber(y) {
+		order, ok := number.Compare(x, y)
+		return a.push(lua.LBool(ok && order == 0))
+	}
+	if x.Type() != y.Type() {
+		return a.push(lua.LFalse)
+	}
+	f := objectMeta(a.L, x, "__eq")
+	if f == lua.LNil {
+		f = objectMeta(a.L, y, "__eq")
+	}
+	if f == lua.LNil {
+		return a.push(lua.LFalse)
+	}
+	return a.push(lua.LBool(lua.LVAsBool(a.call(f, x, y))))
+}
+
+func helperFor(a args) int {
+	var v [3]lua.LNumber
+	for _, i := range []int{2, 3, 1} { // the order of Lua's checks
+		f, ok := number.ToFloat(a.get(i))
+		if !ok {
+			what := [...]string{"initial value", "limit", "step"}[i-1]
+			a.errorf("'for' %s must be a number", what)
+		}
+		v[i-1] = lua.LNumber(f)
+	}
+	if v[2] == 0 {
+		a.errorf("'for' step is zero")
+	}
+	for _, x := range v {
+		a.L.Push(x)
+	}
+	return 3
+}
+
+func helperAppend(a args) int {
+	t, n := a.table(1), clampInt(a.int(2))
+	count := a.top() - 2
+	a.m.Burn(a.L, int64(count))
+	a.m.Charge(a.L, int64(count)*40)
+	for i := 1; i <= count; i++ {
+		t.RawSetInt(n+i, a.get(i+2))
+	}
+	return a.push(t)
+}
+
+// helperClose runs the rest of a block whose variable is to be closed.
+func helperClose(a args) int {
+	v, body := a.get(1), a.get(3)
+	closer := lua.LNil
+	if lua.LVAsBool(v) {
+		closer = objectMeta(a.L, v, "__close")
+		if closer == lua.LNil {
+			a.errorf("variable '%s' got a non-closable value", quote(a.str(2)))
+		}
+	}
+	rest := make([]lua.LValue, 0, max(a.top()-3, 0))
+	for i := 4; i <= a.top(); i++ {
+		rest = append(rest, a.get(i))
+	}
+	results, err, ok := a.m.Protected(a.L, body, rest, lua.LNil)
+	cause := lua.LNil
+	if !ok {
+		cause = err
+	}
+	if closer != lua.LNil {
+		a.call(closer, v, cause)
+	}
+	if !ok {
+		a.L.Error(err, 0)
+	}
+	if len(results) == 0 {
+		return 0
+	}
+	a.L.Push(results[0])
+	if results[0] != lua.LValue(lua.LNumber(0)) {
+		return 1
+	}
+	a.L.Push(packValues(a, results[1:]))
+	return 2
+}
+
+// packValues puts values into a table that Spread takes apart.
+func packValues(a args, values []lua.LValue) *lua.LTable {
+	a.m.Charge(a.L, int64(len(values))*16+600)
+	t := newTable(len(values)+1, 0)
+	t.RawSetInt(1, lua.LNumber(len(values)))
+	for i, v := range values {
+		t.RawSetInt(i+2, v)
+	}
+	return t
+}
+
+func helperSpread(a args) int {
+	packed := a.table(1)
+	n, _ := packed.RawGetInt(1).(lua.LNumber)
+	at := a.results(int64(n))
+	if at < 0 {
+		a.errorf("stack overflow")
+	}
+	for i := range int(n) {
+		a.L.Replace(at+i, packed.RawGetInt(i+2))
+	}
+	return int(n)
+}
+
+func helperInt(a args) int {
+	v, ok := number.Parse(a.str(1))
+	if !ok {
+		a.errorf("malformed number near '%s'", quote(a.str(1)))
+	}
+	return a.push(v)
+}

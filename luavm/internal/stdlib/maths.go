@@ -1,0 +1,250 @@
+package stdlib
+
+import (
+	"math"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/number"
+)
+
+func mathTable() *lua.LTable {
+	t := library("math.", []entry{
+		{"abs", mathAbs},
+		{"acos", mathAcos},
+		{"asin", mathAsin},
+		{"atan", mathAtan},
+		{"ceil", mathCeil},
+		{"cos", mathFunction(math.Cos)},
+		{"deg", mathFunction(func(x float64) float64 { return x * (180 / math.Pi) })},
+		{"exp", mathFunction(math.Exp)},
+		{"floor", mathFloor},
+		{"fmod", mathFmod},
+		{"log", mathLog},
+		{"max", mathMax},
+		{"min", mathMin},
+		{"modf", mathModf},
+		{"rad", mathFunction(func(x float64) float64 { return x * (math.Pi / 180) })},
+		{"random", mathRandom},
+		{"randomseed", mathRandomSeed},
+		{"sin", mathFunction(math.Sin)},
+		{"sqrt", mathFunction(math.Sqrt)},
+		{"tan", mathFunction(math.Tan)},
+		{"tointeger", mathToInteger},
+		{"type", mathType},
+		{"ult", mathUlt},
+	})
+	t.RawSetString("pi", lua.LNumber(math.Pi))
+	t.RawSetString("huge", lua.LNumber(math.Inf(1)))
+	t.RawSetString("maxinteger", number.FromInt(math.MaxInt64))
+	t.RawSetString("mininteger", number.FromInt(math.MinInt64))
+	return t
+}
+
+// mathFunction makes a library function of one on floats.
+func mathFunction(f func(float64) float64) func(args) int {
+	return func(a args) int { return a.push(lua.LNumber(f(a.float(1)))) }
+}
+
+// positiveNaN is what acos and asin give in C, unlike the other functions.
+var positiveNaN = math.Float64frombits(0x7ff8 << 48)
+
+func mathAcos(a args) int { return a.push(arc(math.Acos, a.float(1))) }
+
+func mathAsin(a args) int { return a.push(arc(math.Asin, a.float(1))) }
+
+func arc(f func(float64) float64, x float64) lua.LNumber {
+	if x < -1 || x > 1 {
+		return lua.LNumber(positiveNaN)
+	}
+	return lua.LNumber(f(x))
+}
+
+func mathAtan(a args) int {
+	x := 1.0
+	if !a.none(2) {
+		x = a.float(2)
+	}
+	return a.push(lua.LNumber(math.Atan2(a.float(1), x)))
+}
+
+func mathAbs(a args) int {
+	switch n := a.number(1).(type) {
+	case number.Int:
+		if n < 0 {
+			n = -n // the smallest integer stays as it is
+		}
+		return a.push(n)
+	case lua.LNumber:
+		return a.push(lua.LNumber(math.Abs(float64(n))))
+	}
+	return 0
+}
+
+func mathCeil(a args) int { return mathRound(a, math.Ceil) }
+
+func mathFloor(a args) int { return mathRound(a, math.Floor) }
+
+// mathRound leaves floats beyond 2^53 floats, though they fit into integers: a
+// boxed result would differ from the argument.
+func mathRound(a args, f func(float64) float64) int {
+	switch n := a.number(1).(type) {
+	case lua.LNumber:
+		return a.push(lua.LNumber(f(float64(n)) + 0)) // never -0
+	default:
+		return a.push(n)
+	}
+}
+
+func mathFmod(a args) int {
+	x, y := a.number(1), a.number(2)
+	_, boxed1 := x.(number.Int)
+	_, boxed2 := y.(number.Int)
+	i, ok1 := number.ToInt(x)
+	j, ok2 := number.ToInt(y)
+	integers := ok1 && ok2 && (boxed1 || boxed2 || i >= -number.MaxExact && i <= number.MaxExact && j >= -number.MaxExact && j <= number.MaxExact)
+	switch {
+	case !integers:
+		f, _ := number.ToFloat(x)
+		g, _ := number.ToFloat(y)
+		return a.push(lua.LNumber(math.Mod(f, g)))
+	case j == 0:
+		a.argError(2, "zero")
+	}
+	return a.push(number.FromInt(i % j)) // i % -1 is 0 in Go, without overflow
+}
+
+func mathLog(a args) int {
+	x := a.float(1)
+	if a.none(2) {
+		return a.push(lua.LNumber(math.Log(x)))
+	}
+	switch base := a.float(2); base {
+	case 2:
+		return a.push(lua.LNumber(math.Log2(x)))
+	case 10:
+		return a.push(lua.LNumber(math.Log10(x)))
+	default:
+		return a.push(lua.LNumber(math.Log(x) / math.Log(base)))
+	}
+}
+
+func mathMax(a args) int {
+	return mathBest(a, func(order int) bool { return order > 0 })
+}
+
+func mathMin(a args) int {
+	return mathBest(a, func(order int) bool { return order < 0 })
+}
+
+// mathBest returns the first argument to which no later one is better.
+func mathBest(a args, better func(order int) bool) int {
+	if a.top() < 1 {
+		a.argError(1, "value expected")
+	}
+	best := a.number(1)
+	for i := 2; i <= a.top(); i++ {
+		v := a.number(i)
+		if order, ok := number.Compare(v, best); ok && better(order) {
+			best = v
+		}
+	}
+	return a.push(best)
+}
+
+func mathModf(a args) int {
+	n := a.number(1)
+	f, boxed := n.(lua.LNumber)
+	if !boxed {
+		a.L.Push(n)
+		a.L.Push(lua.LNumber(0))
+		return 2
+	}
+	whole := math.Trunc(float64(f))
+	fraction := float64(f) - whole
+	if math.IsInf(whole, 0) {
+		fraction = 0
+	}
+	a.L.Push(lua.LNumber(whole))
+	a.L.Push(lua.LNumber(fraction))
+	return 2
+}
+
+func mathRandom(a args) int {
+	r := a.m.Rand()
+	var low, up int64
+	switch a.top() {
+	case 0:
+		return a.push(lua.LNumber(r.Float()))
+	case 1:
+		low, up = 1, a.int(1)
+		if up == 0 {
+			return a.push(number.FromInt(int64(r.Next())))
+		}
+	case 2:
+		low, up = a.int(1), a.int(2)
+	default:
+		a.errorf("wrong number of arguments")
+	}
+	if low > up {
+		a.argError(a.top(), "interval is empty")
+	}
+	return a.push(number.FromInt(low + int64(r.Below(uint64(up)-uint64(low)))))
+}
+
+func mathRandomSeed(a args) int {
+	var x, y uint64
+	if a.top() == 0 {
+		x, y = uint64(time.Now().UnixNano()), a.m.Rand().Next()
+	} else {
+		x, y = seed(a.number(1)), uint64(a.optInt(2, 0))
+	}
+	a.m.Rand().Seed(x, y)
+	a.L.Push(number.FromInt(int64(x)))
+	a.L.Push(number.FromInt(int64(y)))
+	return 2
+}
+
+// seed takes integers as they are and the bits of other floats.
+func seed(v lua.LValue) uint64 {
+	if i, ok := number.ToInt(v); ok {
+		return uint64(i)
+	}
+	f, _ := number.ToFloat(v)
+	return math.Float64bits(f)
+}
+
+func mathToInteger(a args) int {
+	v, ok := number.Coerce(a.any(1))
+	if !ok {
+		return a.push(lua.LNil)
+	}
+	i, ok := number.ToInt(v)
+	if !ok {
+		return a.push(lua.LNil)
+	}
+	return a.push(number.FromInt(i))
+}
+
+func mathType(a args) int {
+	switch n := a.any(1).(type) {
+	case number.Int:
+		return a.push(integerName)
+	case lua.LNumber:
+		if number.IsInteger(n) {
+			return a.push(integerName)
+		}
+		return a.push(floatName)
+	}
+	return a.push(lua.LNil)
+}
+
+var (
+	integerName = lua.LValue(lua.LString("integer"))
+	floatName   = lua.LValue(lua.LString("float"))
+)
+
+func mathUlt(a args) int {
+	return a.push(lua.LBool(uint64(a.int(1)) < uint64(a.int(2))))
+}

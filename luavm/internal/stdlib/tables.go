@@ -1,0 +1,226 @@
+package stdlib
+
+import (
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/number"
+)
+
+func tableTable() *lua.LTable {
+	return library("table.", []entry{
+		{"concat", tableConcat},
+		{"insert", tableInsert},
+		{"move", tableMove},
+		{"pack", tablePack},
+		{"remove", tableRemove},
+		{"sort", tableSort},
+		{"unpack", tableUnpack},
+	})
+}
+
+// list returns argument n, which must be a table or something with the
+// metamethods that stand in for one.
+func (a args) list(n int, events ...string) lua.LValue {
+	v := a.get(n)
+	if _, ok := v.(*lua.LTable); ok {
+		return v
+	}
+	for _, e := range events {
+		if objectMeta(a.L, v, e) == lua.LNil {
+			a.typeError(n, "table")
+		}
+	}
+	return v
+}
+
+func tableConcat(a args) int {
+	t := a.list(1, "__index", "__len")
+	n := int64(0)
+	if a.none(4) {
+		n = lengthOf(a, t)
+	}
+	sep, i, last := a.optStr(2, ""), a.optInt(3, 1), a.optInt(4, n)
+	out := buffer{a: a}
+	out.reserve(t, sep, i, last)
+	for ; i <= last; i++ {
+		v := index(a, t, i)
+		if !out.addValue(v) {
+			a.errorf("invalid value (%s) at index %d in table for 'concat'", typeName(a.L, v), i)
+		}
+		if i == last { // also keeps i from overflowing
+			break
+		}
+		out.add(sep)
+		a.m.Burn(a.L, 2)
+	}
+	return a.push(out.value())
+}
+
+// reserve makes room for the strings t[i] to t[j] of a plain table, so that the
+// buffer needs no growing and no copy at the end.
+func (b *buffer) reserve(t lua.LValue, sep string, i, j int64) {
+	table, ok := t.(*lua.LTable)
+	if !ok || i < 1 || j > int64(len(arrayOf(table))) {
+		return
+	}
+	total := int64(0)
+	for _, v := range arrayOf(table)[i-1 : max(j, i-1)] {
+		total += int64(len(sep))
+		switch x := v.(type) {
+		case lua.LString:
+			total += int64(len(x))
+		case lua.LNumber:
+			total += 8
+		}
+	}
+	b.a.m.Burn(b.a.L, max(j-i, 0)/4)
+	if total > 64 {
+		b.a.m.Charge(b.a.L, total)
+		b.a.m.Pin(total)
+		b.b = make([]byte, 0, total)
+	}
+}
+
+func tableInsert(a args) int {
+	t := a.list(1, "__index", "__newindex", "__len")
+	e := int64(uint64(lengthOf(a, t)) + 1) // wraps like Lua's
+	switch a.top() {
+	case 2:
+		setIndex(a, t, e, a.get(2))
+	case 3:
+		pos := a.int(2)
+		if uint64(pos)-1 >= uint64(e) {
+			a.argError(2, "position out of bounds")
+		}
+		if !insertPlain(a, t, pos, e) {
+			for i := e; i > pos; i-- {
+				a.m.Burn(a.L, 4)
+				setIndex(a, t, i, index(a, t, i-1))
+			}
+			setIndex(a, t, pos, a.get(3))
+		}
+	default:
+		a.errorf("wrong number of arguments to 'insert'")
+	}
+	return 0
+}
+
+// insertPlain moves the elements of a table without metatable in one go.
+func insertPlain(a args, v lua.LValue, pos, e int64) bool {
+	t, ok := v.(*lua.LTable)
+	if !ok || t.Metatable != lua.LNil || e-1 > int64(len(arrayOf(t))) || a.get(3) == lua.LNil {
+		return false
+	}
+	a.m.Burn(a.L, (e-pos)>>3)
+	setRaw(a, t, number.FromInt(e), a.get(3)) // makes room
+	array := arrayOf(t)
+	if e > int64(len(array)) {
+		return false
+	}
+	copy(array[pos:e], array[pos-1:e-1])
+	array[pos-1] = a.get(3)
+	return true
+}
+
+func tableRemove(a args) int {
+	t := a.list(1, "__index", "__newindex", "__len")
+	size := lengthOf(a, t)
+	pos := a.optInt(2, size)
+	if pos != size && uint64(pos)-1 > uint64(size) {
+		a.argError(1, "position out of bounds") // Lua counts like this
+	}
+	v := index(a, t, pos)
+	if plain, ok := t.(*lua.LTable); ok && plain.Metatable == lua.LNil && pos >= 1 && pos <= size {
+		removePlain(a, plain, int(pos), int(size))
+		return a.push(v)
+	}
+	for ; pos < size; pos++ {
+		a.m.Burn(a.L, 4)
+		setIndex(a, t, pos, index(a, t, pos+1))
+	}
+	setIndex(a, t, pos, lua.LNil)
+	return a.push(v)
+}
+
+// removePlain moves the elements of a table without metatable in one go. It also
+// shortens the array part, or # would have to look at ever more nils.
+func removePlain(a args, t *lua.LTable, pos, size int) {
+	a.m.Burn(a.L, int64(size-pos)>>3)
+	array := arrayOf(t)
+	copy(array[pos-1:size-1], array[pos:size])
+	array[size-1] = lua.LNil
+	for n := len(array); n >= size; n-- {
+		t.Remove(n)
+	}
+}
+
+func tableMove(a args) int {
+	from := a.list(1, "__index")
+	f, e, t := a.int(2), a.int(3), a.int(4)
+	to, at := from, 1
+	if !a.none(5) {
+		at = 5
+	}
+	to = a.list(at, "__newindex")
+	if e < f {
+		return a.push(to)
+	}
+	if f <= 0 && e >= math.MaxInt64+f {
+		a.argError(3, "too many elements to move")
+	}
+	n := e - f + 1
+	if t > math.MaxInt64-n+1 {
+		a.argError(4, "destination wrap around")
+	}
+	if t > e || t <= f || at == 5 && from != to {
+		for i := range n {
+			a.m.Burn(a.L, 4)
+			setIndex(a, to, t+i, index(a, from, f+i))
+		}
+	} else {
+		for i := n - 1; i >= 0; i-- {
+			a.m.Burn(a.L, 4)
+			setIndex(a, to, t+i, index(a, from, f+i))
+		}
+	}
+	return a.push(to)
+}
+
+func tablePack(a args) int {
+	n := a.top()
+	a.m.Burn(a.L, int64(n))
+	a.m.Charge(a.L, int64(n)*16+600)
+	t := newTable(n, 1)
+	for i := 1; i <= n; i++ {
+		t.RawSetInt(i, a.get(i))
+	}
+	t.RawSetString("n", lua.LNumber(n))
+	return a.push(t)
+}
+
+func tableUnpack(a args) int {
+	t, i := a.get(1), a.optInt(2, 1)
+	var last int64
+	if a.none(3) {
+		last = lengthOf(a, t)
+	} else {
+		last = a.int(3)
+	}
+	if i > last {
+		return 0
+	}
+	n := uint64(last) - uint64(i) // one less than the results
+	first := -1
+	if n < math.MaxInt32 {
+		first = a.results(int64(n) + 1)
+	}
+	if first < 0 {
+		a.errorf("too many results to unpack")
+	}
+	for k := range int64(n) + 1 {
+		a.L.Replace(first+int(k), index(a, t, i+k))
+	}
+	return int(n) + 1
+}
