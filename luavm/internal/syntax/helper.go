@@ -58,6 +58,10 @@ const (
 	Lt
 	// Le(a, b): a <= b, as Lt; metamethod __le only.
 	Le
+	// Gt(a, b): b < a, for operands that must be evaluated from the left.
+	Gt
+	// Ge(a, b): b <= a.
+	Ge
 	// For(init, limit, step): checks the values of a numeric for whose step is
 	// not a literal, and in code that has boxed integers, and returns the three
 	// as LNumbers (boxed ones rounded). Errors: "'for' initial value must be a
@@ -88,7 +92,7 @@ const (
 
 var helperNames = [NumHelpers]string{
 	"IDiv", "Mod", "BAnd", "BOr", "BXor", "Shl", "Shr", "BNot", "Concat",
-	"Eq", "Lt", "Le", "For", "Append", "Close", "Spread", "Int",
+	"Eq", "Lt", "Le", "Gt", "Ge", "For", "Append", "Close", "Spread", "Int",
 }
 
 // String returns the name of the constant.
