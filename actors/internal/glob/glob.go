@@ -110,9 +110,7 @@ func class(s string, path bool) (token, string, error) {
 		t.negate, s = true, s[1:]
 	}
 	one := func() (rune, bool) {
-		if strings.HasPrefix(s, `\`) {
-			s = s[1:]
-		}
+		s = strings.TrimPrefix(s, `\`)
 		r, n := utf8.DecodeRuneInString(s)
 		s = s[n:]
 		return r, n > 0

@@ -1,0 +1,115 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"clm/actors/internal/tool"
+	"clm/llm"
+)
+
+// maxJobs bounds the background jobs of a set that run at the same time.
+const maxJobs = 16
+
+// jobs are the background jobs of a set.
+type jobs struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	live   int
+	last   int // number of the newest job
+}
+
+func (j *jobs) init() { j.ctx, j.cancel = context.WithCancel(context.Background()) }
+
+func (j *jobs) close() {
+	j.mu.Lock()
+	j.closed = true
+	j.mu.Unlock()
+	j.cancel()
+	j.wg.Wait()
+}
+
+// begin counts a job in and gives it its number.
+func (j *jobs) begin() (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.closed:
+		return 0, errors.New("the agent is closing; no background job starts")
+	case j.live >= maxJobs:
+		return 0, fmt.Errorf("%d background jobs run already; wait until one ends", maxJobs)
+	}
+	j.live++
+	j.last++
+	j.wg.Add(1)
+	return j.last, nil
+}
+
+func (j *jobs) end() {
+	j.mu.Lock()
+	j.live--
+	j.mu.Unlock()
+	j.wg.Done()
+}
+
+func (s *Set) bgExec() tool.Tool {
+	return tool.Tool{
+		Name: "bg_exec",
+		Description: "Start a shell command in the background and go on at once. " +
+			"Its output arrives as a message when it ends; it is ended when the agent is.",
+		Schema: object(`"command":{"type":"string","description":"command for the shell"},`+
+			`"label":{"type":"string","description":"short name of the job, repeated with its result"}`, "command"),
+		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			var args struct{ Command, Label string }
+			if err := decode(call.Args, &args); err != nil {
+				return tool.Result{}, err
+			}
+			if strings.TrimSpace(args.Command) == "" {
+				return tool.Result{}, errors.New("the argument command is missing")
+			}
+			if err := ctx.Err(); err != nil {
+				return tool.Result{}, err
+			}
+			name, err := s.startJob(args.Command, args.Label)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			return tool.Result{Text: s.safe(name + " started; its result will arrive as a message")}, nil
+		},
+		Reason: func(string) string { return "run a command in the background in " + s.opts.Dir },
+	}
+}
+
+// startJob starts a job and gives what to call it.
+func (s *Set) startJob(command, label string) (string, error) {
+	n, err := s.jobs.begin()
+	if err != nil {
+		return "", err
+	}
+	r, err := s.start(command, "")
+	if err != nil {
+		s.jobs.end()
+		return "", err
+	}
+	name := fmt.Sprintf("background job %d", n)
+	if label != "" {
+		name += " (" + llm.OneLine(label, 200) + ")"
+	}
+	begun := time.Now()
+	go func() {
+		defer s.jobs.end()
+		text, err := s.finish(s.jobs.ctx, r, 0)
+		if err == nil {
+			s.opts.Notify(s.safe(fmt.Sprintf("%s ended after %s:\n%s", name, time.Since(begun).Round(time.Millisecond), text)))
+		}
+	}()
+	return name, nil
+}
