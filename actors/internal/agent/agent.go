@@ -1,0 +1,308 @@
+// Package agent is the actor of one agent: it keeps the conversation, the
+// settings, the permission rules and the listeners, runs one turn at a time,
+// and reports a turn's end only after the last of its descendants has ended.
+package agent
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"clm/actors/internal/family"
+	"clm/actors/msg"
+	"clm/llm"
+)
+
+// Verdict is what the permission rules say.
+type Verdict int
+
+// The verdicts.
+const (
+	Ask Verdict = iota
+	Allow
+	Deny
+)
+
+// Sink takes events. Push must not block and may be called until the agent has
+// ended.
+type Sink interface{ Push(msg.Event) }
+
+// TurnStart is what changes from turn to turn.
+type TurnStart struct {
+	ID      uint64
+	History *llm.History
+	Compact bool
+	Usage   llm.Usage
+	NoTools bool // the connection refuses them
+}
+
+// Config is what an agent's actor needs.
+type Config struct {
+	ID      string
+	History *llm.History
+	View    *View
+	Sinks   []Sink
+	Host    Host
+	Store   Store // where messages are kept; nil: nowhere
+}
+
+// Host is what the agent's actor has done by those who wire it. Its methods are
+// called on the actor's goroutine only, and do not block.
+type Host interface {
+	// StartTurn spawns a turn below n.
+	StartTurn(n *family.Node, c actor.Context, t TurnStart) (*family.Node, error)
+	// SpawnPlugin spawns a plugin's actor below n.
+	SpawnPlugin(n *family.Node, c actor.Context, name string) (*family.Node, error)
+	// TurnEnded is told when nothing of a turn is alive.
+	TurnEnded()
+	// Stopping is told when the agent is about to end; what it starts on n is
+	// joined.
+	Stopping(n *family.Node)
+	// Admit says why no turn may start now.
+	Admit() error
+	// Decide applies the permission rules; why goes to the model or the question.
+	Decide(p msg.PrepareTool) (v Verdict, why string)
+	// Remember makes a rule of an answer "always" or "never".
+	Remember(p msg.PrepareTool, allow bool)
+	// Question is a question's text for people.
+	Question(p msg.PrepareTool) string
+	// Rate is how long the next dispatched call has to wait.
+	Rate(now time.Time) time.Duration
+	// Configure carries out a change of settings, a message that is not of
+	// package msg, and names the plugins whose actors it made obsolete. known
+	// is false for a message that is no such change.
+	Configure(m any, busy bool) (known bool, drop []string, err error)
+	// Check probes the connection: the effect of a goroutine.
+	Check(ctx context.Context) msg.Connection
+}
+
+// Store keeps a conversation. Its methods do not block.
+type Store interface {
+	Append(n *family.Node, m ...llm.Message)
+	Rewrite(n *family.Node, all []llm.Message)
+	// Sync answers with a [Synced] message once all is on disk.
+	Sync(n *family.Node)
+}
+
+// Synced says that the session is on disk, or why not.
+type Synced struct{ Err error }
+
+// Spec describes an agent's actor.
+func Spec(cfg Config) family.Spec {
+	return family.Spec{Kind: family.KindAgent, Name: cfg.ID, Behavior: &agent{cfg: cfg, plugins: map[string]*family.Node{}}}
+}
+
+type agent struct {
+	cfg     Config
+	seq     uint64
+	pids    []*actor.PID // listeners that are actors
+	turns   uint64
+	turn    *family.Node
+	ended   *msg.TurnEnded // the running turn's outcome
+	closing *msg.TurnDone  // waits for the session to be on disk
+	usage   llm.Usage
+	noTools bool
+
+	follow    []string // starts the next turn
+	questions []question
+	asked     uint64
+	plugins   map[string]*family.Node
+}
+
+type question struct {
+	id   uint64
+	from *actor.PID
+	ask  msg.PrepareTool
+}
+
+func (a *agent) busy() bool { return a.turn != nil || a.closing != nil }
+
+func (a *agent) Receive(n *family.Node, c actor.Context, message any) {
+	switch m := message.(type) {
+	case msg.Report:
+		if m.Turn == a.turns && a.turn != nil {
+			a.reported(n, m.Data)
+		}
+	case msg.PrepareTool:
+		a.prepare(n, c, m)
+	case msg.Learned:
+		a.learned(m)
+	case msg.Replaced:
+		if a.cfg.Store != nil {
+			a.cfg.Store.Rewrite(n, m.Messages)
+		}
+	case msg.TurnEnded:
+		a.ended = &m
+	case family.ChildEnded:
+		a.childEnded(n, c, m)
+	case Synced:
+		a.synced(n, c, m)
+	case msg.Connection: // from the own edge
+		a.publish(n, m)
+	case msg.Notice: // from a plugin's actor
+		a.publish(n, m)
+	case family.Stopping:
+		a.stop(n)
+	case family.Started:
+		n.SetState(msg.StateIdle.String())
+	case family.Refused:
+	default:
+		a.command(n, c, m)
+	}
+}
+
+// command carries out what an embedder sent and answers it.
+func (a *agent) command(n *family.Node, c actor.Context, message any) {
+	var answer any = msg.Accepted{}
+	switch m := message.(type) {
+	case msg.Submit:
+		answer = a.submit(n, c, llm.Message{Role: llm.RoleUser, Content: m.Prompt, Attachments: m.Attachments})
+	case msg.Steer:
+		answer = a.steer(n, c, m.Text)
+	case msg.Notify:
+		answer = a.notify(n, c, m.Text)
+	case msg.Cancel:
+		answer = a.cancel()
+	case msg.Compact:
+		answer = a.start(n, c, nil, true)
+	case msg.CheckConnection:
+		n.Go("connection check", func(ctx context.Context) any { return a.cfg.Host.Check(ctx) })
+	case msg.Permit:
+		answer = a.permit(n, c, m)
+	case msg.Listen:
+		a.pids = append(a.pids, c.Sender())
+	case Sink:
+		a.cfg.Sinks = append(a.cfg.Sinks, m)
+	default:
+		answer = a.between(n, message)
+	}
+	if answer != nil && c.Sender() != nil {
+		n.Request(c, c.Sender(), answer)
+	}
+}
+
+// between carries out commands that need the conversation to rest.
+func (a *agent) between(n *family.Node, message any) any {
+	switch m := message.(type) {
+	case msg.RestoreHistory:
+		if a.busy() {
+			return msg.Rejected{Err: msg.ErrBusy}
+		}
+		a.cfg.History.Append(m.Messages...)
+		return msg.Accepted{}
+	case msg.ClearHistory:
+		if a.busy() {
+			return msg.Rejected{Err: msg.ErrBusy}
+		}
+		a.cfg.History.Clear()
+		a.usage = llm.Usage{}
+		if a.cfg.Store != nil {
+			a.cfg.Store.Rewrite(n, nil)
+		}
+		return msg.Accepted{}
+	case msg.GetHistory:
+		if a.busy() {
+			return msg.Rejected{Err: msg.ErrBusy}
+		}
+		return msg.History{Messages: a.cfg.History.Messages()}
+	default:
+		known, drop, err := a.cfg.Host.Configure(message, a.busy())
+		switch {
+		case !known:
+			return nil
+		case err != nil:
+			return msg.Rejected{Err: err}
+		}
+		a.noTools = false // perhaps another connection
+		a.dropPlugins(drop)
+		return msg.Accepted{}
+	}
+}
+
+func (a *agent) submit(n *family.Node, c actor.Context, m llm.Message) any {
+	if strings.TrimSpace(m.Content) == "" && len(m.Attachments) == 0 {
+		return msg.Rejected{Err: msg.ErrEmpty}
+	}
+	return a.start(n, c, []llm.Message{m}, false)
+}
+
+func (a *agent) start(n *family.Node, c actor.Context, input []llm.Message, compact bool) any {
+	if a.busy() {
+		return msg.Rejected{Err: msg.ErrBusy}
+	}
+	if err := a.cfg.Host.Admit(); err != nil {
+		return msg.Rejected{Err: err}
+	}
+	a.turns++
+	node, err := a.cfg.Host.StartTurn(n, c, TurnStart{
+		ID: a.turns, History: a.cfg.History, Compact: compact, Usage: a.usage, NoTools: a.noTools,
+	})
+	if err != nil {
+		a.turns--
+		return msg.Rejected{Err: err}
+	}
+	a.turn, a.ended = node, nil
+	n.Request(c, node.PID(), msg.RunTurn{Input: input})
+	return msg.Submitted{Turn: a.turns}
+}
+
+func (a *agent) steer(n *family.Node, c actor.Context, text string) any {
+	if a.turn == nil || a.ended != nil {
+		if a.busy() {
+			a.follow = append(a.follow, text)
+			return msg.Submitted{Turn: a.turns + 1}
+		}
+		return a.submit(n, c, llm.Message{Role: llm.RoleUser, Content: text})
+	}
+	if strings.TrimSpace(text) == "" {
+		return msg.Rejected{Err: msg.ErrEmpty}
+	}
+	n.Request(c, a.turn.PID(), msg.SteerTurn{Text: text})
+	return msg.Submitted{Turn: a.turns}
+}
+
+func (a *agent) notify(n *family.Node, c actor.Context, text string) any {
+	if strings.TrimSpace(text) == "" {
+		return msg.Rejected{Err: msg.ErrEmpty}
+	}
+	if a.busy() {
+		a.follow = append(a.follow, text)
+		return msg.Accepted{}
+	}
+	if r, ok := a.submit(n, c, llm.Message{Role: llm.RoleUser, Content: text}).(msg.Rejected); ok {
+		return r
+	}
+	return msg.Accepted{}
+}
+
+func (a *agent) cancel() any {
+	if a.turn == nil {
+		return msg.Rejected{Err: msg.ErrNoTurn}
+	}
+	a.turn.Cancel(msg.ErrCanceled)
+	return msg.Accepted{}
+}
+
+func (a *agent) learned(m msg.Learned) {
+	if m.Usage.Total() > 0 {
+		a.usage = m.Usage
+	}
+	if m.NoTools {
+		a.noTools = true
+	}
+	if m.ContextSize > 0 {
+		a.cfg.View.ContextMax.Store(m.ContextSize)
+	}
+}
+
+func (a *agent) stop(n *family.Node) {
+	a.cfg.Host.Stopping(n)
+	if a.turn == nil {
+		return
+	}
+	a.cfg.Host.TurnEnded()
+	// The turn ends with us, and nobody can be told any more.
+	a.publish(n, msg.TurnDone{Status: "canceled", Error: msg.ErrStopped.Error(), Err: msg.ErrStopped})
+}

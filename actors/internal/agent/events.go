@@ -1,0 +1,192 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"clm/actors/internal/family"
+	"clm/actors/msg"
+	"clm/llm"
+)
+
+// View is what an agent's handle may read at any time without asking the actor.
+type View struct {
+	State      atomic.Int32
+	ContextMax atomic.Int64 // tokens; 0: unknown
+	Used       atomic.Int64 // tokens of the last request
+	Threshold  atomic.Int64 // tokens
+	LastError  atomic.Pointer[string]
+
+	// Mid-chain compaction: set once each time, cleared by reading.
+	CompactStarted, CompactSucceeded, CompactFailed atomic.Bool
+}
+
+// publish gives an event to every listener.
+func (a *agent) publish(n *family.Node, d msg.EventData) {
+	a.seq++
+	if len(a.cfg.Sinks) == 0 && len(a.pids) == 0 {
+		return
+	}
+	e := msg.Event{Seq: a.seq, Agent: a.cfg.ID, Time: n.System().Clock.Now(), Data: d}
+	if a.turn != nil || a.closing != nil {
+		e.Turn = a.turns
+	}
+	for _, s := range a.cfg.Sinks {
+		s.Push(e)
+	}
+	for _, p := range a.pids {
+		n.Tell(p, e)
+	}
+}
+
+// reported makes an event of what an actor of the turn found out.
+func (a *agent) reported(n *family.Node, d msg.EventData) {
+	switch m := d.(type) {
+	case msg.StateChanged:
+		a.setState(n, m.State)
+		return
+	case msg.MessageAdded:
+		if a.cfg.Store != nil {
+			a.cfg.Store.Append(n, m.Message)
+		}
+	case msg.UsageReported:
+		a.cfg.View.Used.Store(m.ContextUsed)
+	case msg.Compaction:
+		a.compaction(m)
+	}
+	a.publish(n, d)
+}
+
+func (a *agent) compaction(m msg.Compaction) {
+	v := a.cfg.View
+	if m.Phase == "failed" {
+		a.setError(m.Error)
+	}
+	if !m.MidChain {
+		return
+	}
+	switch m.Phase {
+	case "started":
+		v.CompactStarted.Store(true)
+	case "succeeded":
+		v.CompactSucceeded.Store(true)
+	case "failed":
+		v.CompactFailed.Store(true)
+	}
+}
+
+func (a *agent) setState(n *family.Node, s msg.State) {
+	if msg.State(a.cfg.View.State.Swap(int32(s))) == s {
+		return
+	}
+	n.SetState(s.String())
+	a.publish(n, msg.StateChanged{State: s})
+}
+
+func (a *agent) setError(text string) { a.cfg.View.LastError.Store(&text) }
+
+func (a *agent) childEnded(n *family.Node, c actor.Context, m family.ChildEnded) {
+	if m.Child != a.turn {
+		for name, p := range a.plugins {
+			if p == m.Child {
+				delete(a.plugins, name) // made anew at the next call
+				if m.Err != nil {
+					a.publish(n, msg.Notice{Text: fmt.Sprintf("plugin %s ended, its Lua state is lost: %v", name, m.Err)})
+				}
+			}
+		}
+		return
+	}
+	a.closeTurn(n, c, m.Err)
+}
+
+// closeTurn runs when nothing of the turn is alive: it leaves a valid history,
+// settles what was asked, and has the session written before the turn's end is
+// told.
+func (a *agent) closeTurn(n *family.Node, c actor.Context, cause error) {
+	a.cfg.Host.TurnEnded()
+	for _, m := range a.cfg.History.CloseOpen("cancelled") {
+		a.reported(n, msg.MessageAdded{Message: m})
+	}
+	for _, q := range a.questions {
+		a.publish(n, msg.PermissionSettled{ID: q.id, CallID: q.ask.CallID, By: "cancel"})
+	}
+	a.questions = nil
+	d := outcome(a.ended, cause)
+	if a.ended != nil {
+		a.follow = append(a.follow, a.ended.Unused...)
+	}
+	if d.Err != nil {
+		d.Error = llm.Clip(llm.Clean(d.Err.Error()), 2000)
+		a.setError(d.Error)
+	}
+	if d.Status == "canceled" {
+		a.follow = nil // whoever cancels does not want what was queued behind it
+	}
+	d.Pending = len(a.follow)
+	a.closing, a.turn = &d, nil
+	if a.cfg.Store != nil {
+		a.cfg.Store.Sync(n)
+		return
+	}
+	a.tell(n, c)
+}
+
+func (a *agent) synced(n *family.Node, c actor.Context, m Synced) {
+	if m.Err != nil {
+		a.publish(n, msg.Notice{Text: fmt.Sprintf("the session could not be written: %v", m.Err)})
+	}
+	if a.closing != nil {
+		a.tell(n, c)
+	}
+}
+
+// tell ends the turn for the outside, and starts the next one if text waits.
+func (a *agent) tell(n *family.Node, c actor.Context) {
+	d := *a.closing
+	switch d.Status {
+	case "done":
+		a.setState(n, msg.StateComplete)
+	case "canceled":
+		a.setState(n, msg.StateIdle)
+	default:
+		a.setState(n, msg.StateError)
+	}
+	a.publish(n, d)
+	a.closing, a.ended = nil, nil
+	if len(a.follow) > 0 {
+		text := strings.Join(a.follow, "\n\n")
+		a.follow = nil
+		if r, ok := a.submit(n, c, llm.Message{Role: llm.RoleUser, Content: text}).(msg.Rejected); ok {
+			a.publish(n, msg.Notice{Text: fmt.Sprintf("a waiting message was not submitted: %v", r.Err)})
+		}
+	}
+}
+
+// outcome makes a turn's end of what the turn said and what became of its actor.
+func outcome(said *msg.TurnEnded, cause error) msg.TurnDone {
+	var abandoned *family.AbandonedError
+	var panicked *family.PanicError
+	switch {
+	case errors.As(cause, &panicked):
+		return msg.TurnDone{Status: "failed", Kind: "panic", Err: cause}
+	case errors.As(cause, &abandoned):
+		return msg.TurnDone{Status: "failed", Kind: "abandoned", Err: cause}
+	case said == nil && (cause == nil || errors.Is(cause, msg.ErrCanceled)):
+		return msg.TurnDone{Status: "canceled", Kind: "canceled", Err: msg.ErrCanceled}
+	case said == nil && errors.Is(cause, context.DeadlineExceeded):
+		return msg.TurnDone{Status: "failed", Kind: "deadline", Err: cause}
+	case said == nil:
+		return msg.TurnDone{Status: "canceled", Kind: "canceled", Err: cause}
+	case said.Err == nil:
+		return msg.TurnDone{Status: "done", Text: said.Text}
+	case said.Kind == "ceiling":
+		return msg.TurnDone{Status: "ceiling", Kind: said.Kind, Text: said.Text, Err: said.Err}
+	}
+	return msg.TurnDone{Status: "failed", Kind: said.Kind, Text: said.Text, Err: said.Err}
+}

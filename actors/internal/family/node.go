@@ -1,0 +1,258 @@
+package family
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Behavior is what a kind of actors does with its messages. n is the actor's
+// own node, c protoactor's context, valid only during the call.
+type Behavior interface {
+	Receive(n *Node, c actor.Context, message any)
+}
+
+// Spec says what to spawn.
+type Spec struct {
+	Kind     Kind
+	Name     string // last part of the path
+	Timeout  time.Duration
+	Behavior Behavior
+}
+
+// Node is one actor of a family, for its parent a handle: its PID takes
+// messages, Done joins.
+type Node struct {
+	Kind Kind
+	Name string
+
+	sys      *System
+	parent   *Node
+	pid      *actor.PID
+	behavior Behavior
+	born     time.Time
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	undo     func() bool // disarms the stop that follows the context's end
+	deadline Timer
+	done     chan struct{}
+	mailbox  actor.Mailbox
+	stopping bool // touched by the actor's goroutine alone
+
+	last    atomic.Pointer[string]
+	state   atomic.Pointer[string]
+	high    atomic.Int32 // mailbox high-water mark
+	outcome atomic.Pointer[error]
+
+	mu       sync.Mutex
+	children map[string]*Node
+	effects  map[uint64]string
+	nextID   uint64
+	idle     chan struct{} // closed when the last effect ends, if someone waits
+	timers   map[uint64]Timer
+}
+
+func (s *System) spawn(ctx context.Context, parent *Node, sp actor.SpawnerContext, spec Spec) (*Node, error) {
+	n := &Node{
+		Kind: spec.Kind, Name: spec.Name, sys: s, parent: parent, behavior: spec.Behavior,
+		born: s.Clock.Now(), done: make(chan struct{}),
+	}
+	n.ctx, n.cancel = context.WithCancelCause(ctx)
+	if spec.Timeout > 0 {
+		n.deadline = s.Clock.AfterFunc(spec.Timeout, func() { n.cancel(context.DeadlineExceeded) })
+	}
+	s.kinds[n.Kind].Add(1)
+	s.spawned[n.Kind].Add(1)
+	id := n.Kind.String() + "/" + s.Actors.ProcessRegistry.NextId()
+	props := actor.PropsFromProducer(func() actor.Actor { return n },
+		actor.WithMailbox(n.newMailbox), actor.WithOnInit(func(c actor.Context) { n.pid = c.Self() }))
+	if _, err := sp.SpawnNamed(props, id); err != nil {
+		s.kinds[n.Kind].Add(-1)
+		n.cancel(err)
+		close(n.done)
+		return nil, fmt.Errorf("spawn %s: %w", id, err)
+	}
+	return n, nil
+}
+
+var unbounded = actor.Unbounded()
+
+func (n *Node) newMailbox() actor.Mailbox {
+	n.mailbox = unbounded()
+	return n.mailbox
+}
+
+// Spawn starts a child. Only from the node's own Receive.
+func (n *Node) Spawn(c actor.Context, spec Spec) (*Node, error) {
+	if n.stopping || n.ctx.Err() != nil {
+		return nil, ErrStopping
+	}
+	child, err := n.sys.spawn(n.ctx, n, c, spec)
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	if n.children == nil {
+		n.children = map[string]*Node{}
+	}
+	n.children[child.pid.Id] = child
+	n.mu.Unlock()
+	return child, nil
+}
+
+// PID is the actor's address.
+func (n *Node) PID() *actor.PID { return n.pid }
+
+// System is what the node's family shares.
+func (n *Node) System() *System { return n.sys }
+
+// Parent is the node above, nil at the root.
+func (n *Node) Parent() *Node { return n.parent }
+
+// Context ends when the node is cancelled or stops.
+func (n *Node) Context() context.Context { return n.ctx }
+
+// Cancel ends the node and all below it, for a reason. Safe from anywhere,
+// any number of times; the first cause counts.
+func (n *Node) Cancel(cause error) { n.cancel(cause) }
+
+// Stop ends the node without a cause: its work is done.
+func (n *Node) Stop() { n.cancel(ErrStopped) }
+
+// Done is closed when the node and all below it have ended.
+func (n *Node) Done() <-chan struct{} { return n.done }
+
+// Err says why an ended node ended: nil by itself, else the cause of its
+// cancellation, a *[PanicError], or an *[AbandonedError]. Valid after Done.
+func (n *Node) Err() error {
+	if e := n.outcome.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// Stopping reports whether the node takes no more work.
+func (n *Node) Stopping() bool { return n.stopping }
+
+// SetState names what the node does now, for [Node.Info].
+func (n *Node) SetState(s string) { n.state.Store(&s) }
+
+// Request sends a message to another actor, whose answer comes to this node.
+func (n *Node) Request(c actor.Context, to *actor.PID, message any) { c.Request(to, message) }
+
+// Tell sends from any goroutine, in the node's name.
+func (n *Node) Tell(to *actor.PID, message any) {
+	n.sys.Actors.Root.RequestWithCustomSender(to, message, n.pid)
+}
+
+func (n *Node) fail(err error) { n.outcome.CompareAndSwap(nil, &err) }
+
+// Receive is protoactor's entry.
+func (n *Node) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		// Armed here, on the actor's goroutine, so that undo needs no lock.
+		n.undo = context.AfterFunc(n.ctx, func() { n.sys.Actors.Root.Stop(n.pid) })
+		n.deliver(c, Started{})
+	case *actor.Stopping:
+		n.stop(c)
+	case *actor.Stopped:
+		n.sys.kinds[n.Kind].Add(-1)
+		close(n.done)
+	case *actor.Terminated:
+		if child := n.forget(m.Who.Id); child != nil {
+			n.deliver(c, ChildEnded{child, child.Err()})
+		}
+	case *actor.Restarting, *actor.ReceiveTimeout:
+	default:
+		if n.stopping {
+			n.refuse(c)
+			return
+		}
+		n.deliver(c, m)
+	}
+}
+
+func (n *Node) refuse(c actor.Context) {
+	if s := c.Sender(); s != nil {
+		if _, again := c.Message().(Refused); !again {
+			n.sys.Actors.Root.Send(s, Refused{context.Cause(n.ctx)})
+		}
+	}
+}
+
+func (n *Node) forget(id string) *Node {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	child := n.children[id]
+	delete(n.children, id)
+	return child
+}
+
+// deliver runs the behaviour. A panic ends the node, after an answer to
+// whoever waits for one.
+func (n *Node) deliver(c actor.Context, message any) {
+	n.observe(c, message)
+	defer func() {
+		if r := recover(); r != nil {
+			p := &PanicError{Value: r, Where: fmt.Sprintf("%s %s handling %T", n.Kind, n.Name, message), Stack: debug.Stack()}
+			n.panicked(p)
+			if s := c.Sender(); s != nil {
+				n.sys.Actors.Root.Send(s, Refused{p})
+			}
+		}
+	}()
+	n.behavior.Receive(n, c, message)
+}
+
+func (n *Node) panicked(p *PanicError) {
+	n.fail(p)
+	n.sys.Log.Error("actor panicked", "actor", n.Path(), "error", p.Error(), "stack", string(p.Stack))
+	n.cancel(p)
+}
+
+func (n *Node) observe(c actor.Context, message any) {
+	n.last.Store(typeName(message))
+	if q := int32(n.mailbox.UserMessageCount()); q > n.high.Load() {
+		n.high.Store(q)
+	}
+	if n.sys.Trace != nil {
+		n.sys.Trace(Trace{From: kindOf(c.Sender()), To: n.Kind, ToPath: n.Path(), Message: message})
+	}
+}
+
+func (n *Node) stop(c actor.Context) {
+	n.stopping = true
+	if cause := context.Cause(n.ctx); cause != nil && !errors.Is(cause, ErrStopped) {
+		n.fail(cause)
+	}
+	if n.undo != nil {
+		n.undo()
+	}
+	if n.deadline != nil {
+		n.deadline.Stop()
+	}
+	n.cancel(ErrStopped)
+	n.stopTimers()
+	n.deliver(c, Stopping{})
+	n.join()
+}
+
+var typeNames sync.Map // reflect.Type -> *string
+
+func typeName(m any) *string {
+	t := reflect.TypeOf(m)
+	if s, ok := typeNames.Load(t); ok {
+		return s.(*string)
+	}
+	s := t.String()
+	v, _ := typeNames.LoadOrStore(t, &s)
+	return v.(*string)
+}

@@ -1,0 +1,174 @@
+// Package model is the actor of one request to the model: it waits for the
+// connection's rate, makes the attempt at its edge, reports what arrives, and
+// tries again where that can help.
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"clm/actors/internal/family"
+	"clm/actors/msg"
+	"clm/llm"
+)
+
+// Connection is one way to reach a model. The first of a list is the
+// configured one, the others are its fallbacks.
+type Connection struct {
+	Name    string
+	Client  llm.Client
+	Limiter *llm.Limiter // nil: no limit
+	Model   string       // replaces the request's model when not empty
+}
+
+// Config is what a model's actor needs.
+type Config struct {
+	Agent       *actor.PID
+	Turn        uint64
+	Connections []Connection
+	Rand        func() float64 // in [0, 1), for jitter
+}
+
+// Spec describes a model's actor.
+func Spec(cfg Config) family.Spec {
+	return family.Spec{Kind: family.KindModel, Behavior: &model{cfg: cfg}}
+}
+
+type model struct {
+	cfg     Config
+	ask     msg.AskModel
+	at      int // which connection
+	attempt int // of this connection
+	refund  func()
+}
+
+// From the own edge and timers.
+type (
+	again     struct{}
+	attempted struct {
+		resp *llm.Response
+		err  error
+	}
+)
+
+func (m *model) Receive(n *family.Node, c actor.Context, message any) {
+	switch x := message.(type) {
+	case msg.AskModel:
+		m.ask = x
+		m.reserve(n)
+	case again:
+		m.refund = nil
+		m.try(n)
+	case attempted:
+		m.attempted(n, c, x)
+	case family.Stopping:
+		if m.refund != nil {
+			m.refund() // the request was never made
+		}
+	}
+}
+
+// reserve waits for the connection's rate.
+func (m *model) reserve(n *family.Node) {
+	conn := m.cfg.Connections[m.at]
+	if conn.Limiter != nil {
+		delay, refund := conn.Limiter.Reserve(n.System().Clock.Now(), requestBytes(m.ask.Request))
+		if delay > 0 {
+			m.refund = refund
+			m.wait(n, delay, "the connection's rate limit")
+			return
+		}
+	}
+	m.try(n)
+}
+
+func (m *model) wait(n *family.Node, d time.Duration, why string) {
+	n.SetState("RATE_LIMITED")
+	m.report(n, msg.StateChanged{State: msg.StateRateLimited})
+	m.report(n, msg.Waiting{For: d, Why: why})
+	n.After(d, again{})
+}
+
+func (m *model) report(n *family.Node, d msg.EventData) {
+	n.Tell(m.cfg.Agent, msg.Report{Turn: m.cfg.Turn, Data: d})
+}
+
+func (m *model) try(n *family.Node) {
+	m.attempt++
+	n.SetState("THINKING")
+	m.report(n, msg.StateChanged{State: msg.StateThinking})
+	conn := m.cfg.Connections[m.at]
+	req := m.ask.Request
+	if conn.Model != "" {
+		r := *req
+		r.Model = conn.Model
+		req = &r
+	}
+	var emit func(llm.Delta)
+	if !m.ask.Silent {
+		emit = func(d llm.Delta) {
+			switch d.Kind {
+			case llm.DeltaText:
+				m.report(n, msg.Text{Text: d.Text})
+			case llm.DeltaReasoning:
+				m.report(n, msg.Reasoning{Text: d.Text})
+			}
+		}
+	}
+	n.Go("model request", func(ctx context.Context) any {
+		resp, err := conn.Client.Complete(ctx, req, emit)
+		return attempted{resp, err}
+	})
+}
+
+func (m *model) attempted(n *family.Node, c actor.Context, x attempted) {
+	if x.err == nil {
+		m.answer(n, c, msg.ModelAnswered{Response: x.resp})
+		return
+	}
+	e := asError(x.err)
+	if delay, more := llm.Backoff(m.attempt, e, m.cfg.Rand()); more {
+		m.wait(n, delay, e.Error())
+		return
+	}
+	if !e.Started && e.Kind != llm.ErrRequest && e.Kind != llm.ErrNoTools && e.Kind != llm.ErrContext && m.at+1 < len(m.cfg.Connections) {
+		m.at++
+		m.attempt = 0
+		m.report(n, msg.Notice{Text: fmt.Sprintf("%v; going on with %s", e, m.cfg.Connections[m.at].Name)})
+		m.reserve(n)
+		return
+	}
+	m.answer(n, c, msg.ModelAnswered{Err: x.err})
+}
+
+func (m *model) answer(n *family.Node, c actor.Context, a msg.ModelAnswered) {
+	n.Request(c, c.Parent(), a)
+	n.Stop()
+}
+
+func asError(err error) *llm.Error {
+	var e *llm.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &llm.Error{Kind: llm.ErrProtocol, Message: err.Error(), Started: true, Err: err}
+}
+
+// requestBytes is about the size of a request on the wire, for the rate.
+func requestBytes(r *llm.Request) int {
+	b := len(r.System)
+	for _, m := range r.Messages {
+		b += len(m.Content)
+		for _, c := range m.ToolCalls {
+			b += len(c.Name) + len(c.Args)
+		}
+	}
+	for _, t := range r.Tools {
+		b += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	return b
+}

@@ -1,0 +1,144 @@
+package turn
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"clm/actors/internal/family"
+	"clm/actors/msg"
+	"clm/llm"
+)
+
+const (
+	tellRepeats = 3 // the model is told
+	maxRepeats  = 8 // the turn ends
+)
+
+var errIterations = errors.New("max iterations: the model kept calling tools; raise max_iterations to allow more")
+
+// batch is the calls of one answer. A call is over when its actor has ended,
+// so that nothing of it runs beside what follows.
+type batch struct {
+	calls   []llm.ToolCall
+	begun   []time.Time
+	nodes   map[string]int // toolcalls that run, by address
+	results []*msg.ToolDone
+	over    int
+	started int
+	serial  bool
+}
+
+func (t *turn) runBatch(n *family.Node, c actor.Context, calls []llm.ToolCall, cut bool) {
+	n.SetState("CALLING_TOOL")
+	t.report(n, msg.StateChanged{State: msg.StateCallingTool})
+	t.batch = &batch{
+		calls: calls, begun: make([]time.Time, len(calls)), results: make([]*msg.ToolDone, len(calls)),
+		nodes: make(map[string]int, len(calls)), serial: t.cfg.Sequential,
+	}
+	if cut {
+		// Its arguments may parse and still be half of what was meant.
+		for i, call := range calls {
+			t.batch.results[i] = &msg.ToolDone{Index: i, CallID: call.ID, Name: call.Name, Failed: true, Text: "[tool failed: the answer was cut by the token limit, so the call was not run; make it again, with less text]"}
+		}
+		t.batchDone(n, c)
+		return
+	}
+	t.batch.more(t, n, c)
+}
+
+// more starts calls: all of them, or the next one.
+func (b *batch) more(t *turn, n *family.Node, c actor.Context) {
+	for b.started < len(b.calls) && (!b.serial || len(b.nodes) == 0) {
+		i := b.started
+		b.started++
+		b.begun[i] = n.System().Clock.Now()
+		node, err := t.cfg.SpawnTool(n, c, b.calls[i])
+		if err != nil {
+			return // stopping
+		}
+		b.nodes[node.PID().Id] = i
+		n.Request(c, node.PID(), msg.RunTool{Index: i, Call: b.calls[i]})
+	}
+}
+
+func (b *batch) result(from *actor.PID, m msg.ToolDone) {
+	if i, ok := b.nodes[from.Id]; ok {
+		b.results[i] = &m
+	}
+}
+
+// ended notes that a call's actor is gone, and reports the call's result.
+func (b *batch) ended(n *family.Node, m family.ChildEnded) bool {
+	i, ok := b.nodes[m.Child.PID().Id]
+	if !ok {
+		return false
+	}
+	delete(b.nodes, m.Child.PID().Id)
+	b.over++
+	if b.results[i] == nil {
+		b.results[i] = &msg.ToolDone{
+			Index: i, CallID: b.calls[i].ID, Name: b.calls[i].Name, Failed: true,
+			Text:     fmt.Sprintf("[tool failed: %s]", llm.Clip(llm.Clean(fmt.Sprint(m.Err)), 4096)),
+			Duration: n.System().Clock.Now().Sub(b.begun[i]),
+		}
+	}
+	return true
+}
+
+func (b *batch) complete() bool { return b.over == len(b.calls) }
+
+// batchDone puts the results into the conversation, in the order of the calls.
+func (t *turn) batchDone(n *family.Node, c actor.Context) {
+	b := t.batch
+	t.batch = nil
+	stuck := ""
+	results := make([]llm.Message, len(b.results))
+	for i, r := range b.results {
+		r.CallID, r.Name = b.calls[i].ID, b.calls[i].Name
+		if k := t.repeats(b.calls[i], r); k >= maxRepeats {
+			stuck = r.Name
+		} else if k >= tellRepeats {
+			r.Text += fmt.Sprintf("\n[note: this is the %d. identical call with an identical result; do something else]", k)
+		}
+		t.report(n, msg.ToolResult{CallID: r.CallID, Name: r.Name, Text: r.Text, Failed: r.Failed, Duration: r.Duration})
+		t.report(n, msg.BatchProgress{Done: i + 1, Total: len(b.results)})
+		results[i] = llm.Message{
+			Role: llm.RoleTool, Content: r.Text, ToolCallID: r.CallID, ToolName: r.Name,
+			Failed: r.Failed, Attachments: r.Attachments,
+		}
+	}
+	t.add(n, results...)
+	t.cfg.History.Supersede(t.cfg.Volatile)
+	t.iterations++
+	switch {
+	case stuck != "":
+		t.finish(n, c, fmt.Errorf("the model called %s with the same arguments and the same result %d times", stuck, maxRepeats), "repeated")
+	case t.cfg.MaxIterations > 0 && t.iterations >= t.cfg.MaxIterations:
+		t.finish(n, c, errIterations, "iterations")
+	default:
+		t.next(n, c)
+	}
+}
+
+// repeats counts how often a call was made with these arguments and this
+// result. Volatile tools are polled by nature.
+func (t *turn) repeats(call llm.ToolCall, r *msg.ToolDone) int {
+	if t.cfg.Volatile(call.Name) {
+		return 0
+	}
+	args := call.Args
+	var v any
+	if json.Unmarshal([]byte(args), &v) == nil {
+		if canon, err := json.Marshal(v); err == nil {
+			args = string(canon)
+		}
+	}
+	sum := sha256.Sum256([]byte(call.Name + "\x00" + args + "\x00" + r.Text))
+	t.seen[string(sum[:])]++
+	return t.seen[string(sum[:])]
+}

@@ -1,0 +1,299 @@
+// Package turn is the actor of one user turn: it asks the model, runs the
+// calls of each answer as a batch, and goes on until the model is done. It is
+// the unit of cancellation: when its actor has ended, nothing of the turn is
+// alive.
+package turn
+
+import (
+	"context"
+	"errors"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"clm/actors/internal/family"
+	"clm/actors/msg"
+	"clm/llm"
+)
+
+// Config is what a turn needs of its agent. The history moves to the turn: the
+// agent does not touch it until the turn's actor has ended.
+type Config struct {
+	ID      uint64
+	Agent   *actor.PID
+	History *llm.History
+	Compact bool // a turn that only compacts
+
+	System          string
+	Model           string
+	Origin          string            // whose reasoning may be sent back
+	Tools           func() []llm.Tool // as of now; safe from any goroutine
+	Stream          bool
+	Sequential      bool // one tool call at a time, and the model is asked for no more
+	MaxIterations   int  // tool batches; 0: no limit
+	Volatile        func(tool string) bool
+	NoTools         bool
+	MaxOutputTokens int
+
+	ContextMax int64 // tokens; 0: unknown
+	Threshold  int64 // tokens at which to compact; 0: from the window, or the default
+	Percent    int   // of the window
+	Usage      llm.Usage
+	// Probe asks the server for the window; nil when it is known or was asked.
+	Probe func(ctx context.Context) (int64, error)
+	// Spend counts what a request cost and says when a ceiling is reached.
+	Spend func(u llm.Usage) error
+	Price func(u llm.Usage) float64
+
+	SpawnModel func(n *family.Node, c actor.Context) (*family.Node, error)
+	SpawnTool  func(n *family.Node, c actor.Context, call llm.ToolCall) (*family.Node, error)
+}
+
+// DefaultThreshold is where a conversation is compacted when the window is
+// unknown, in tokens.
+const DefaultThreshold = 100_000
+
+// Spec describes a turn's actor.
+func Spec(cfg Config, name string) family.Spec {
+	return family.Spec{Kind: family.KindTurn, Name: name, Behavior: &turn{cfg: cfg, seen: map[string]int{}}}
+}
+
+type turn struct {
+	cfg   Config
+	text  string // the last answer
+	steer []string
+
+	requests   int
+	iterations int
+	probing    bool
+	compacting *compaction
+	compacted  bool // once for an answer that says the prompt is too long
+	noCompact  bool // it failed: not again in this turn
+	batch      *batch
+	seen       map[string]int // identical calls with identical results
+	done       bool
+	model      *family.Node
+	onModel    func(n *family.Node, c actor.Context, m msg.ModelAnswered)
+}
+
+// probed comes from the own edge.
+type probed struct{ size int64 }
+
+func (t *turn) Receive(n *family.Node, c actor.Context, message any) {
+	switch m := message.(type) {
+	case msg.RunTurn:
+		t.start(n, c, m)
+	case msg.SteerTurn:
+		t.steer = append(t.steer, m.Text)
+	case msg.ModelAnswered:
+		t.model = nil
+		t.onModel(n, c, m)
+	case msg.ToolDone:
+		t.batch.result(c.Sender(), m)
+	case family.ChildEnded:
+		t.childEnded(n, c, m)
+	case probed:
+		t.probed(n, c, m)
+	}
+}
+
+func (t *turn) report(n *family.Node, d msg.EventData) {
+	n.Tell(t.cfg.Agent, msg.Report{Turn: t.cfg.ID, Data: d})
+}
+
+// add appends messages to the conversation and tells the agent, as they are in
+// the history: repaired, with unique ids.
+func (t *turn) add(n *family.Node, ms ...llm.Message) []llm.Message {
+	before := t.cfg.History.Len()
+	t.cfg.History.Append(ms...)
+	added := t.cfg.History.Since(before)
+	for _, m := range added {
+		t.report(n, msg.MessageAdded{Message: m})
+	}
+	return added
+}
+
+func (t *turn) start(n *family.Node, c actor.Context, m msg.RunTurn) {
+	if t.cfg.Compact {
+		t.compact(n, c, false)
+		return
+	}
+	t.add(n, m.Input...)
+	if t.cfg.Probe != nil {
+		t.probing = true
+		n.Go("context size", t.probe)
+	}
+	t.ask(n, c)
+}
+
+func (t *turn) probe(ctx context.Context) any {
+	size, err := t.cfg.Probe(ctx)
+	if err != nil {
+		size = 0 // it goes on as unknown
+	}
+	return probed{size}
+}
+
+func (t *turn) probed(n *family.Node, c actor.Context, m probed) {
+	waited := t.probing && t.model == nil && t.batch == nil && t.compacting == nil
+	t.probing = false
+	t.cfg.ContextMax = m.size
+	n.Tell(t.cfg.Agent, msg.Learned{ContextSize: m.size})
+	if waited {
+		t.next(n, c)
+	}
+}
+
+// next goes on after a batch: what came in meanwhile joins the request, and the
+// conversation is compacted first if it has grown too long.
+func (t *turn) next(n *family.Node, c actor.Context) {
+	if t.probing {
+		n.SetState("waiting for the context size")
+		return // probed goes on
+	}
+	for _, s := range t.takeSteer() {
+		t.add(n, llm.Message{Role: llm.RoleUser, Content: s})
+	}
+	if !t.noCompact && t.used() >= t.threshold() {
+		t.compact(n, c, true)
+		return
+	}
+	t.ask(n, c)
+}
+
+func (t *turn) takeSteer() []string {
+	s := t.steer
+	t.steer = nil
+	return s
+}
+
+func (t *turn) used() int64 { return t.cfg.History.EstimateTokens(t.cfg.Usage) }
+
+func (t *turn) threshold() int64 { return Threshold(t.cfg.Threshold, t.cfg.ContextMax, t.cfg.Percent) }
+
+// Threshold is the use at which a conversation is compacted, in tokens.
+func Threshold(fixed, window int64, percent int) int64 {
+	switch {
+	case fixed > 0:
+		return fixed
+	case window > 0:
+		return window * int64(percent) / 100
+	}
+	return DefaultThreshold
+}
+
+func (t *turn) ask(n *family.Node, c actor.Context) {
+	req := &llm.Request{
+		Model: t.cfg.Model, System: t.cfg.System, Messages: t.cfg.History.Request(t.cfg.Origin),
+		Stream: t.cfg.Stream, DisableParallelToolCalls: t.cfg.Sequential, MaxTokens: t.cfg.MaxOutputTokens,
+	}
+	if !t.cfg.NoTools {
+		req.Tools = t.cfg.Tools()
+	}
+	t.send(n, c, msg.AskModel{Request: req}, t.answered)
+}
+
+func (t *turn) send(n *family.Node, c actor.Context, ask msg.AskModel, then func(*family.Node, actor.Context, msg.ModelAnswered)) {
+	node, err := t.cfg.SpawnModel(n, c)
+	if err != nil {
+		t.finish(n, c, err, "internal")
+		return
+	}
+	n.SetState("THINKING")
+	t.model, t.onModel = node, then
+	n.Request(c, node.PID(), ask)
+}
+
+func (t *turn) answered(n *family.Node, c actor.Context, m msg.ModelAnswered) {
+	if m.Err != nil {
+		t.refused(n, c, m.Err)
+		return
+	}
+	r := m.Response
+	t.requests++
+	t.usage(n, r)
+	t.report(n, msg.Finished{Reason: r.Finish})
+	r.Message.Role = llm.RoleAssistant
+	t.text = llm.Clean(r.Message.Content)
+	added := t.add(n, r.Message)
+	if err := t.cfg.Spend(r.Usage); err != nil {
+		t.finish(n, c, err, "ceiling")
+		return
+	}
+	if len(added) == 0 || len(added[0].ToolCalls) == 0 {
+		t.complete(n, c, r)
+		return
+	}
+	t.runBatch(n, c, added[0].ToolCalls, r.Finish == llm.FinishLength)
+}
+
+// complete ends the turn, unless text came in that the model has not seen.
+func (t *turn) complete(n *family.Node, c actor.Context, r *llm.Response) {
+	if len(t.steer) > 0 {
+		t.next(n, c)
+		return
+	}
+	if r.Finish == llm.FinishLength {
+		t.report(n, msg.Notice{Text: "the answer was cut by the token limit"})
+	}
+	t.finish(n, c, nil, "")
+}
+
+func (t *turn) usage(n *family.Node, r *llm.Response) {
+	if r.Usage.Total() > 0 {
+		t.cfg.Usage = r.Usage
+	}
+	n.Tell(t.cfg.Agent, msg.Learned{Usage: r.Usage})
+	t.report(n, msg.UsageReported{
+		Usage: r.Usage, ContextUsed: t.used(), ContextMax: t.cfg.ContextMax,
+		TokensPerSecond: r.TokensPerSecond, Price: t.cfg.Price(r.Usage),
+	})
+}
+
+// refused takes up a failed request: without tools or with a shorter
+// conversation it may be accepted.
+func (t *turn) refused(n *family.Node, c actor.Context, err error) {
+	var e *llm.Error
+	if !errors.As(err, &e) {
+		t.finish(n, c, err, "internal")
+		return
+	}
+	switch {
+	case e.Kind == llm.ErrNoTools && !t.cfg.NoTools && len(t.cfg.Tools()) > 0:
+		t.cfg.NoTools = true
+		n.Tell(t.cfg.Agent, msg.Learned{NoTools: true})
+		t.report(n, msg.Notice{Text: "the model does not take tools; going on without them"})
+		t.ask(n, c)
+	case e.Kind == llm.ErrContext && !t.compacted && !t.noCompact:
+		t.compacted = true
+		t.compact(n, c, true)
+	default:
+		t.finish(n, c, err, string(e.Kind))
+	}
+}
+
+func (t *turn) finish(n *family.Node, c actor.Context, err error, kind string) {
+	if t.done {
+		return
+	}
+	t.done = true
+	n.Request(c, t.cfg.Agent, msg.TurnEnded{
+		Text: t.text, Err: err, Kind: kind, Unused: t.takeSteer(), Compact: t.cfg.Compact, Requests: t.requests,
+	})
+	n.Stop()
+}
+
+func (t *turn) childEnded(n *family.Node, c actor.Context, m family.ChildEnded) {
+	switch {
+	case t.done:
+	case m.Child == t.model:
+		// It ended without an answer: it panicked.
+		t.model = nil
+		t.finish(n, c, m.Err, "panic")
+	case t.batch != nil && t.batch.ended(n, m):
+		if t.batch.complete() {
+			t.batchDone(n, c)
+		} else {
+			t.batch.more(t, n, c)
+		}
+	}
+}

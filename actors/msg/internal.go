@@ -1,0 +1,107 @@
+package msg
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"clm/llm"
+)
+
+// Report is a fact about a turn for the outside. From any actor of the turn to
+// its agent, which makes an [Event] of it; no answer.
+type Report struct {
+	Turn uint64
+	Data EventData
+}
+
+// RunTurn starts a turn. From the agent to a turn; answered by [TurnEnded].
+type RunTurn struct{ Input []llm.Message }
+
+// SteerTurn adds user text to the next request. From the agent to its turn;
+// answered by [TurnSteered].
+type SteerTurn struct{ Text string }
+
+// TurnSteered says that the text has entered the conversation. Steering that
+// came too late is handed back in [TurnEnded].
+type TurnSteered struct{ Text string }
+
+// TurnEnded is a turn's outcome. What is below it may still be ending: the
+// agent tells its listeners when the turn's actor has ended.
+type TurnEnded struct {
+	Text     string   // the last answer
+	Err      error    // nil: done
+	Kind     string   // class of the failure
+	Unused   []string // steering that came too late
+	Compact  bool     // it was a compaction turn
+	Requests int      // model requests made
+}
+
+// Learned is what a turn found out that outlives it. From the turn to its
+// agent; no answer.
+type Learned struct {
+	Usage       llm.Usage // of the last request
+	Bytes       int       // of that request, for estimates
+	NoTools     bool      // the connection refuses tools
+	ContextSize int64     // 0: nothing new
+}
+
+// Replaced says that the conversation was rewritten (compaction, superseded
+// results). From the turn to its agent; no answer.
+type Replaced struct{ Messages []llm.Message }
+
+// AskModel sends one request to the model. From the turn to a model actor;
+// answered by [ModelAnswered]. Meanwhile the model actor reports text.
+type AskModel struct {
+	Request *llm.Request // not changed after it was sent
+	Silent  bool         // report nothing: a summary is being made
+}
+
+// ModelAnswered is the model's whole answer, or why there is none.
+type ModelAnswered struct {
+	Response *llm.Response
+	Err      error
+}
+
+// RunTool runs one call. From the turn (or a task) to a toolcall; answered by
+// [ToolDone].
+type RunTool struct {
+	Index int // place of the call in its batch
+	Call  llm.ToolCall
+}
+
+// ToolDone is a call's result.
+type ToolDone struct {
+	Index       int
+	CallID      string
+	Name        string
+	Text        string // made safe for a model
+	Failed      bool
+	Attachments []llm.Attachment
+	Duration    time.Duration
+}
+
+// PrepareTool asks the agent whether a call may run, and with what. From a
+// toolcall or a task, up to the agent that keeps the rules; answered by
+// [ToolPrepared]. The answer may take as long as a person takes.
+type PrepareTool struct {
+	Turn     uint64
+	CallID   string
+	Tool     string
+	Args     string
+	Reason   string // what the call would do
+	NoPrompt bool
+	Path     string // the resolved path that the call touches, if it is known
+	Plugin   string // the plugin whose actor the call needs; empty for none
+	File     string // not a call but a file access of one: the resolved path
+	Write    bool   // of File: it is to be written
+	Nested   bool   // made by a plugin's clm.call: not dispatched by the model
+}
+
+// ToolPrepared says whether the call may run.
+type ToolPrepared struct {
+	Allowed bool
+	Why     string        // for the model, when not allowed
+	Delay   time.Duration // wait this long first: the tool rate
+	Plugin  *actor.PID    // the plugin's actor, when one was asked for
+}
