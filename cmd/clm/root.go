@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"clm/config"
+)
+
+// flags are the values of the command line's flags.
+type flags struct {
+	oneshot   string
+	stdin     bool
+	url       string
+	provider  string
+	plugins   []string
+	forever   string
+	headless  bool
+	noStream  bool
+	resume    optionalID
+	cont      bool
+	yes       bool
+	allow     []string
+	deny      []string
+	json      bool
+	maxTurns  int
+	maxTokens int64
+	session   bool
+	images    []string
+	record    string
+	replay    string
+}
+
+// command builds the command line.
+func (p *Program) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "clm [flags]",
+		Short:         "An agent for language models, with tools in Lua",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version,
+		Args:          p.noPrompt,
+		RunE:          p.runRoot,
+	}
+	root.SetVersionTemplate("clm {{.Version}}\n")
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(fmt.Errorf("%w: see %s --help", err, cmd.CommandPath()))
+	})
+	root.SetUsageFunc(usage)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		_ = p.write(cmd.Short + ".\n")
+		_ = usage(cmd)
+	})
+	p.addFlags(root.Flags(), root.PersistentFlags())
+	root.AddCommand(p.configCommand(), p.schemaCommand(), p.manCommand(), p.setupCommand())
+	for _, sub := range root.Commands() {
+		checkArgs(sub)
+	}
+	return root
+}
+
+// checkArgs makes wrong arguments of subcommands usage errors.
+func checkArgs(cmd *cobra.Command) {
+	if args := cmd.Args; args != nil {
+		cmd.Args = func(cmd *cobra.Command, a []string) error {
+			if err := args(cmd, a); err != nil {
+				return usageError(fmt.Errorf("%s: %w: see %s --help", cmd.CommandPath(), err, cmd.CommandPath()))
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		checkArgs(sub)
+	}
+}
+
+// group makes a command that has only subcommands say which there are.
+func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(subs...)
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		names := make([]string, len(subs))
+		for i, s := range subs {
+			names[i] = s.Name()
+		}
+		what := "needs a subcommand"
+		if len(args) > 0 {
+			what = fmt.Sprintf("has no subcommand %q", args[0])
+		}
+		return usageError(fmt.Errorf("%s %s: there are %s", cmd.CommandPath(), what, strings.Join(names, ", ")))
+	}
+	return cmd
+}
+
+// noPrompt refuses words that are neither flags nor a subcommand.
+func (p *Program) noPrompt(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "a prompt goes with -o"
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + near[0] + "? " + hint
+	}
+	return usageError(fmt.Errorf("unknown command %q: %s", args[0], hint))
+}
+
+// addFlags adds the flags: those that every subcommand knows are persistent.
+func (p *Program) addFlags(own, all *pflag.FlagSet) {
+	f := &p.flags
+	own.StringVarP(&f.oneshot, "oneshot", "o", "", "run one turn on `PROMPT` and exit; - reads it from standard input")
+	own.BoolVar(&f.stdin, "stdin", false, "append standard input to the prompt of -o")
+	all.StringP("model", "m", "", "the model: `SPEC` is provider/model-id, or an id on the active connection")
+	all.StringVar(&f.provider, "provider", "", "use the connection `NAME`, with the same model")
+	all.StringVarP(&f.url, "url", "u", "", "base endpoint `URL` (default "+config.DefaultURL+")")
+	all.StringP("agent", "a", "", "use the agent profile `NAME`")
+	all.StringArrayVarP(&f.plugins, "plugins", "p", nil, "load plugins from `DIR` instead of the default folder; repeatable")
+	own.StringVarP(&f.forever, "forever", "f", "", "submit `PROMPT` whenever a turn ends with nothing queued")
+	own.BoolVarP(&f.headless, "headless", "H", false, "the plain line REPL even on a terminal")
+	own.BoolVarP(&f.noStream, "no-stream", "S", false, "ask for whole responses")
+	own.VarP(&f.resume, "resume", "r", "resume the session `[ID]`; without one choose from a list")
+	own.Lookup("resume").NoOptDefVal = noID
+	own.BoolVarP(&f.cont, "continue", "c", false, "resume the newest session")
+	all.BoolVar(&f.yes, "yes", false, "allow every gated tool that no rule denies")
+	all.StringArrayVar(&f.allow, "allow", nil, "allow tools by `GLOB`, commands by shell_exec:GLOB; repeatable")
+	all.StringArrayVar(&f.deny, "deny", nil, "deny tools by `GLOB`; wins over --allow and --yes; repeatable")
+	own.BoolVar(&f.json, "json", false, "write events to standard output, one JSON object a line")
+	own.IntVar(&f.maxTurns, "max-turns", 0, "end the run after `N` turns")
+	own.Int64Var(&f.maxTokens, "max-tokens-total", 0, "end the run after `N` tokens")
+	own.BoolVar(&f.session, "session", false, "store a session for -o or piped input too")
+	own.StringArrayVarP(&f.images, "image", "i", nil, "attach the image `FILE`; repeatable")
+	own.StringVar(&f.record, "record", "", "keep the model traffic in `DIR`")
+	own.StringVar(&f.replay, "replay", "", "serve the model traffic kept in `DIR`, without a network")
+	own.BoolP("version", "V", false, "print the version")
+	for _, key := range []string{"model", "agent"} {
+		all.Lookup(key).Annotations = map[string][]string{config.FlagKey: {key}}
+	}
+}
