@@ -1,0 +1,25 @@
+// Package luavm runs untrusted Lua 5.4 plugins in-process: one VM per plugin and agent, driven from outside.
+//
+// A host compiles a file once (Compile), makes a VM of it where needed (New), runs its load-time code (Load) and
+// then calls its tools (Call). Each call is a main task and the tasks that it spawns. The host steps a task
+// (Task.Step) and gets back its end or what it wants: a request, a pause, a file, another tool, other tasks' ends.
+// The package itself does no I/O and starts no goroutine that outlives a Step.
+//
+// Guarantees:
+//   - Plugin code reaches nothing but its own globals, the safe libraries and what the host answers. VMs share only
+//     data that cannot be changed.
+//   - CPU time of a call and memory of a VM are limited (see Options and Tool.Timeout). Past either, or when the
+//     host cancels, the code stops within a fraction of a millisecond of Lua; it cannot catch that, run on in an error
+//     handler or a closer, or hurt its neighbours. Errors of depth are ordinary errors.
+//   - A task that waits can be ended at any time (Task.Kill, task:cancel); it never runs again, and when Kill returns
+//     its coroutine is gone.
+//   - One Step of a VM runs at a time; several calls of one VM interleave where they wait.
+//   - After an abort the VM is usable, or Broken says why not.
+//
+// Time is the wall time of the slices that run: a host that runs more slices at once than it has processors makes
+// them all slower against their limits. Where the clock stands still (testing/synctest) the limits hold too, in
+// instructions, one for each nanosecond.
+//
+// gopher-lua, the interpreter, has settings that are global to the process: this package sets lua.CompatVarArg to
+// false and lua.MaxArrayIndex to 1<<20. A program that uses gopher-lua beside it must live with that.
+package luavm

@@ -1,0 +1,155 @@
+package luavm
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/layout"
+)
+
+// What instructions allocate, in bytes, as measured on gopher-lua 1.1.2.
+const (
+	tableBytes   = 96
+	slotBytes    = 16
+	keyBytes     = 160 // a new key in a map, the key order and its index, growth included
+	storeBytes   = 48  // a store that may or may not be a new key
+	closureBytes = 96
+	upvalueBytes = 56
+	numberBytes  = 8 // flat, for each instruction: a number it may box
+)
+
+type watch uint8
+
+const (
+	watchStore watch = iota + 1
+	watchField
+	watchGlobal
+	watchTable
+	watchConcat
+	watchList
+	watchClosure
+	watchCompare
+	watchIndex
+	watchLen
+)
+
+// watched are the instructions whose memory or time depends on their operands.
+var watched = [64]watch{
+	lua.OP_SETTABLE:   watchStore,
+	lua.OP_SETTABLEKS: watchField,
+	lua.OP_SETGLOBAL:  watchGlobal,
+	lua.OP_NEWTABLE:   watchTable,
+	lua.OP_CONCAT:     watchConcat,
+	lua.OP_SETLIST:    watchList,
+	lua.OP_CLOSURE:    watchClosure,
+	lua.OP_EQ:         watchCompare,
+	lua.OP_LT:         watchCompare,
+	lua.OP_LE:         watchCompare,
+	lua.OP_GETTABLE:   watchIndex,
+	lua.OP_LEN:        watchLen,
+}
+
+func (th *thread) peek(frame *layout.Frame, inst uint32, op watch) {
+	v, L := th.vm, th.L
+	a, b, c := int(inst>>18)&0xff, int(inst&0x1ff), int(inst>>9)&0x1ff
+	switch op {
+	case watchField:
+		if t, ok := layout.Registers(L)[frame.LocalBase+a].(*lua.LTable); ok {
+			layout.PrepareStrings(t)
+		}
+		v.alloc += storeBytes
+	case watchGlobal:
+		v.alloc += storeBytes
+	case watchTable:
+		v.alloc += tableBytes + int64(b)*slotBytes + int64(c)*2*storeBytes
+	case watchClosure:
+		n := frame.Fn.Proto.FunctionPrototypes[inst&0x3ffff].NumUpvalues
+		v.alloc += closureBytes + int64(n)*upvalueBytes
+	case watchConcat:
+		v.concat(L, layout.Registers(L)[frame.LocalBase+b:frame.LocalBase+c+1])
+	case watchStore:
+		if t, ok := layout.Registers(L)[frame.LocalBase+a].(*lua.LTable); ok {
+			v.Store(L, t, operand(L, frame, b))
+		}
+	case watchList:
+		n := b
+		if n == 0 {
+			n = layout.Top(L) - frame.LocalBase
+		}
+		v.Charge(L, int64(n)*slotBytes*5/2)
+	case watchCompare:
+		if s, ok := operand(L, frame, b).(lua.LString); ok {
+			v.left -= int64(len(s)) >> 6
+		}
+	case watchIndex:
+		if s, ok := operand(L, frame, c).(lua.LString); ok {
+			v.left -= int64(len(s)) >> 4
+		}
+	case watchLen:
+		if t, ok := operand(L, frame, b).(*lua.LTable); ok {
+			if arr := layout.Array(t); len(arr) > 0 && arr[len(arr)-1] == lua.LNil {
+				v.left -= int64(len(arr)) >> 3
+			}
+		}
+	}
+	if v.alloc > v.trigger {
+		v.overTrigger(0)
+	}
+}
+
+// operand is the value of a register or constant operand.
+func operand(L *lua.LState, frame *layout.Frame, rk int) lua.LValue {
+	if rk&0x100 != 0 {
+		return frame.Fn.Proto.Constants[rk&0xff]
+	}
+	return layout.Registers(L)[frame.LocalBase+rk]
+}
+
+func (v *VM) concat(L *lua.LState, operands []lua.LValue) {
+	var n int64
+	for _, o := range operands {
+		if s, ok := o.(lua.LString); ok {
+			n += int64(len(s))
+		} else {
+			n += 24
+		}
+	}
+	v.left -= n >> 6
+	v.Charge(L, n+2*slotBytes)
+}
+
+// Store accounts for t[key] = value before it happens, and keeps gopher-lua from making parts larger than needed.
+func (v *VM) Store(L *lua.LState, t *lua.LTable, key lua.LValue) {
+	switch k := key.(type) {
+	case lua.LNumber:
+		v.storeNumber(L, t, float64(k))
+	case lua.LString:
+		layout.PrepareStrings(t)
+		v.left -= int64(len(k)) >> 4
+		v.alloc += storeBytes
+		if v.alloc > v.trigger {
+			v.overTrigger(0)
+		}
+	default:
+		v.Charge(L, storeBytes)
+	}
+}
+
+func (v *VM) storeNumber(L *lua.LState, t *lua.LTable, k float64) {
+	arr := layout.Array(t)
+	n := float64(len(arr))
+	switch {
+	case k != float64(int64(k)) || k < 1 || k >= float64(lua.MaxArrayIndex):
+		v.Charge(L, keyBytes)
+	case k <= n:
+	case k == n+1:
+		if arr == nil {
+			layout.PrepareArray(t, 4)
+			v.alloc += 4 * slotBytes
+		} else if len(arr) == cap(arr) { // append copies to about 5/4 of the size
+			v.Charge(L, int64(n)*slotBytes*5/4+slotBytes*32)
+		}
+	default: // the gap is filled with nils
+		v.left -= int64(k-n) >> 3
+		v.Charge(L, int64(k)*slotBytes*9/4)
+	}
+}

@@ -1,0 +1,132 @@
+package layout
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Frame mirrors gopher-lua's callFrame; offsets compares the two field by field.
+type Frame struct {
+	Idx        int
+	Fn         *lua.LFunction
+	Parent     *Frame
+	Pc         int
+	Base       int
+	LocalBase  int
+	ReturnBase int
+	NArgs      int
+	NRet       int
+	TailCall   int
+}
+
+type fields struct {
+	curFrame, reg, stack, uvcache                uintptr // lua.LState
+	regArray, regTop                             uintptr // registry
+	tabArray, tabDict, tabStr, tabKeys, tabIndex uintptr // lua.LTable
+	uvNext                                       uintptr // lua.Upvalue
+	builtinMts                                   uintptr // lua.Global
+	stackType                                    reflect.Type
+}
+
+var off = offsets()
+
+func offsets() fields {
+	state := reflect.TypeFor[lua.LState]()
+	table := reflect.TypeFor[lua.LTable]()
+	values := reflect.TypeFor[[]lua.LValue]()
+	frame := field(state, "currentFrame", reflect.TypeFor[*Frame]().Kind())
+	sameStruct(frame.Type.Elem(), reflect.TypeFor[Frame]())
+	reg := field(state, "reg", reflect.Pointer)
+	stack := field(state, "stack", reflect.Interface)
+	return fields{
+		curFrame:   frame.Offset,
+		reg:        reg.Offset,
+		stack:      stack.Offset,
+		stackType:  stack.Type,
+		uvcache:    typed(state, "uvcache", reflect.TypeFor[*lua.Upvalue]()),
+		regArray:   typed(reg.Type.Elem(), "array", values),
+		regTop:     typed(reg.Type.Elem(), "top", reflect.TypeFor[int]()),
+		tabArray:   typed(table, "array", values),
+		tabDict:    typed(table, "dict", reflect.TypeFor[map[lua.LValue]lua.LValue]()),
+		tabStr:     typed(table, "strdict", reflect.TypeFor[map[string]lua.LValue]()),
+		tabKeys:    typed(table, "keys", values),
+		tabIndex:   typed(table, "k2i", reflect.TypeFor[map[lua.LValue]int]()),
+		uvNext:     typed(reflect.TypeFor[lua.Upvalue](), "next", reflect.TypeFor[*lua.Upvalue]()),
+		builtinMts: typed(reflect.TypeFor[lua.Global](), "builtinMts", reflect.TypeFor[map[int]lua.LValue]()),
+	}
+}
+
+func field(t reflect.Type, name string, kind reflect.Kind) reflect.StructField {
+	f, ok := t.FieldByName(name)
+	if !ok || f.Type.Kind() != kind {
+		panic(fmt.Sprintf("layout: gopher-lua is not the pinned version: %v has no %v %s", t, kind, name))
+	}
+	return f
+}
+
+func typed(t reflect.Type, name string, want reflect.Type) uintptr {
+	f := field(t, name, want.Kind())
+	if f.Type != want {
+		panic(fmt.Sprintf("layout: gopher-lua is not the pinned version: %v.%s is %v, not %v", t, name, f.Type, want))
+	}
+	return f.Offset
+}
+
+func sameStruct(got, want reflect.Type) {
+	if got.NumField() != want.NumField() {
+		panic(fmt.Sprintf("layout: gopher-lua is not the pinned version: %v has %d fields, not %d", got, got.NumField(), want.NumField()))
+	}
+	for i := range want.NumField() {
+		a, b := got.Field(i), want.Field(i)
+		if a.Name != b.Name || a.Offset != b.Offset || a.Type.Kind() != b.Type.Kind() {
+			panic(fmt.Sprintf("layout: gopher-lua is not the pinned version: field %d of %v is %s", i, got, a.Name))
+		}
+	}
+}
+
+func at[T any](base unsafe.Pointer, offset uintptr) *T { return (*T)(unsafe.Add(base, offset)) }
+
+// CurrentFrame is the innermost frame of L, nil when L runs nothing.
+func CurrentFrame(L *lua.LState) *Frame { return *at[*Frame](unsafe.Pointer(L), off.curFrame) }
+
+// ClearFrame forgets L's frames after the stack was cut to nothing.
+func ClearFrame(L *lua.LState) { *at[*Frame](unsafe.Pointer(L), off.curFrame) = nil }
+
+// Registers is the whole register file of L.
+func Registers(L *lua.LState) []lua.LValue {
+	return *at[[]lua.LValue](*at[unsafe.Pointer](unsafe.Pointer(L), off.reg), off.regArray)
+}
+
+// Top is the number of registers of L in use.
+func Top(L *lua.LState) int {
+	return *at[int](*at[unsafe.Pointer](unsafe.Pointer(L), off.reg), off.regTop)
+}
+
+// Stack is the call stack of a thread; SetSp(0) unwinds it.
+type Stack interface {
+	SetSp(int)
+	Sp() int
+}
+
+// StackOf returns L's call stack.
+func StackOf(L *lua.LState) Stack {
+	v := reflect.NewAt(off.stackType, unsafe.Add(unsafe.Pointer(L), off.stack)).Elem()
+	return v.Interface().(Stack)
+}
+
+// CloseUpvalues cuts every open upvalue of L loose from its registers, so that they may be used again.
+func CloseUpvalues(L *lua.LState) {
+	head := at[*lua.Upvalue](unsafe.Pointer(L), off.uvcache)
+	for uv := *head; uv != nil; uv = *at[*lua.Upvalue](unsafe.Pointer(uv), off.uvNext) {
+		uv.Close()
+	}
+	*head = nil
+}
+
+// TypeMetatables is the metatables of the types that have one each, by lua.LValueType.
+func TypeMetatables(g *lua.Global) *map[int]lua.LValue {
+	return at[map[int]lua.LValue](unsafe.Pointer(g), off.builtinMts)
+}

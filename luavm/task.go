@@ -1,0 +1,241 @@
+package luavm
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Call is one run of a tool, or of the load-time code: main and the tasks that it spawns.
+type Call struct {
+	vm      *VM
+	tool    string
+	rawArgs string
+	config  map[string]any
+	configT *lua.LTable
+	limit   time.Duration
+	loading bool
+	main    *Task
+	cpu     atomic.Int64 // nanoseconds
+
+	problem  error // ends the first Step
+	tasks    []*Task
+	lastID   int
+	ends     int // order of the tasks' ends
+	requests int
+	failed   []*Task // ended by an error, in order of their ends
+	done     bool    // ctx:complete or ctx:fail was called
+	result   *Result
+	over     *abort // the whole call is at its end: no task of it runs again
+	out      *Yield // of the Step that runs
+}
+
+// Main is the call's first task.
+func (c *Call) Main() *Task { return c.main }
+
+// CPU is how long the call's Lua code has run so far, waiting left out.
+func (c *Call) CPU() time.Duration { return time.Duration(c.cpu.Load()) }
+
+// open makes main and enters the call in its VM.
+func (c *Call) open(problem error, fn func(*Task) lua.LValue) *Call {
+	v := c.vm
+	c.problem = problem
+	if c.problem == nil && v.closed {
+		c.problem = errClosed
+	}
+	if c.problem == nil {
+		c.problem = v.broken
+	}
+	c.main = c.newTask(nil)
+	if c.problem == nil {
+		c.main.fn = fn(c.main)
+	}
+	v.calls = append(v.calls, c)
+	return c
+}
+
+func (c *Call) newTask(fn lua.LValue) *Task {
+	c.lastID++
+	t := &Task{call: c, id: c.lastID, fn: fn}
+	c.tasks = append(c.tasks, t)
+	return t
+}
+
+type state uint8
+
+const (
+	pending state = iota
+	succeeded
+	failed
+	cancelled
+)
+
+// Task is a coroutine of a call.
+type Task struct {
+	call    *Call
+	id      int
+	fn      lua.LValue
+	args    []lua.LValue
+	next    func() (Want, bool) // nil until the first Step
+	stop    func()
+	yield   func(Want) bool
+	answer  Answer
+	threads []*thread // base first
+	pins    int64     // the task's share of VM.pinned
+	abort   *abort    // set: it is being unwound, and nothing of its code runs any more
+	killers []chan struct{}
+	ended   bool
+	handle  *lua.LUserData
+
+	state    state
+	value    lua.LValue // succeeded: the normalised value; nil: none
+	err      string     // failed, cancelled
+	read     bool
+	sequence int         // when it ended, among the call's tasks
+	table    *lua.LTable // the outcome, once it was read
+}
+
+// ID is 1 for main; spawned tasks count up in spawn order.
+func (t *Task) ID() int { return t.id }
+
+// Step runs t's Lua until it wants something or ends. in answers the want of the Step before, the zero Answer at
+// first. One Step of a VM runs at a time; others wait. When ctx ends or the call's CPU limit is over, the code is
+// aborted, which it cannot catch, and t ends. Stepping a task that has ended gives Done again.
+func (t *Task) Step(ctx context.Context, in Answer) Yield {
+	c, v := t.call, t.call.vm
+	v.acquire()
+	defer v.release()
+	v.serveKills()
+	if t.ended {
+		return t.lastYield(Yield{Done: true})
+	}
+	var y Yield
+	switch {
+	case c.problem != nil:
+		c.result = &Result{Text: c.problem.Error(), Failed: true}
+		t.end(&abort{text: c.result.Text})
+	case c.over != nil:
+		t.end(c.over)
+	case ctx.Err() != nil:
+		t.end(&abort{text: reasonOf(ctx), cancel: true})
+	default:
+		c.out = &y
+		y.Want = v.run(ctx, t, in)
+		c.out = nil
+	}
+	if !t.ended {
+		return y
+	}
+	y.Done, y.Want = true, nil
+	if t == c.main {
+		c.cancelRest(&y)
+	}
+	return t.lastYield(y)
+}
+
+func (t *Task) lastYield(y Yield) Yield {
+	c := t.call
+	if t == c.main || c.over != nil {
+		y.Result = c.result
+	}
+	y.Failed = t != c.main && t.state == failed
+	return y
+}
+
+// run is one slice of t's coroutine.
+func (v *VM) run(ctx context.Context, t *Task, in Answer) Want {
+	c := t.call
+	t.answer = in
+	v.task = t
+	v.setConfig(c)
+	v.begin(ctx, c)
+	if t.next == nil {
+		t.next, t.stop = iter.Pull(t.body)
+	}
+	want, more := t.next()
+	v.finish(c)
+	v.task = nil
+	if !more {
+		t.settle()
+	}
+	return want
+}
+
+// body is the coroutine: fn under the VM's limits, and what becomes of it.
+func (t *Task) body(yield func(Want) bool) {
+	t.yield = yield
+	results, err, ok := t.enter(maxFrames).call(t.fn, t.args)
+	switch {
+	case t.abort != nil:
+	case !ok:
+		t.guard(func() {
+			t.state, t.err = failed, "unknown error"
+			t.err = t.describe(err)
+		})
+	default:
+		t.state = succeeded
+		t.guard(func() { t.succeed(results) })
+	}
+	for len(t.threads) > 0 {
+		t.threads[len(t.threads)-1].leave()
+	}
+}
+
+// await gives want to the host and returns its answer. A task that is ended meanwhile does not come back from it.
+func (t *Task) await(want Want) Answer {
+	if !t.yield(want) {
+		panic(t.abort)
+	}
+	return t.answer
+}
+
+// end stops a task that is not running, for the reason a.
+func (t *Task) end(a *abort) {
+	if t.ended {
+		return
+	}
+	v := t.call.vm
+	t.abort = a
+	if t.next != nil {
+		running := v.task
+		v.task = t
+		t.stop()
+		v.task = running
+	}
+	t.settle()
+}
+
+// settle records the outcome of a task whose coroutine is gone.
+func (t *Task) settle() {
+	c, v := t.call, t.call.vm
+	t.ended = true
+	if a := t.abort; a != nil {
+		t.state, t.err, t.value = failed, a.text, nil
+		if a.cancel {
+			t.state = cancelled
+		}
+		if a.call || t == c.main {
+			c.abortWith(a)
+		}
+	}
+	v.pinned -= t.pins
+	t.pins = 0
+	t.fn, t.args, t.next, t.stop, t.yield, t.answer = nil, nil, nil, nil, nil, Answer{}
+	c.ends++
+	t.sequence = c.ends
+	c.tasks = slices.DeleteFunc(c.tasks, func(o *Task) bool { return o == t })
+	if t.state == failed && t != c.main {
+		c.failed = append(c.failed, t)
+	}
+	for _, done := range t.killers {
+		close(done)
+	}
+	t.killers = nil
+	if t == c.main {
+		c.conclude()
+	}
+}

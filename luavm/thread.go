@@ -1,0 +1,148 @@
+package luavm
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/layout"
+	"clm/luavm/internal/stdlib"
+)
+
+// maxFrames bounds the call depth of a task, summed over its protected calls. Go code recurses at most once a frame
+// (2 to 3 KB of Go stack), so that no script comes near Go's fatal stack limit.
+const maxFrames = 1000
+
+// maxPooledRegisters keeps threads that grew large out of the pool.
+const maxPooledRegisters = 2048
+
+// thread is one Lua thread: the base of a task or one protected call in it. It is the context of its state, which is
+// how gopher-lua calls Done before each instruction.
+type thread struct {
+	L     *lua.LState
+	stack layout.Stack
+	vm    *VM
+	task  *Task
+	room  int // frames that may be on this thread
+}
+
+var threadOptions = lua.Options{
+	CallStackSize: maxFrames + 24, RegistrySize: 128, RegistryMaxSize: 65536, RegistryGrowStep: 256,
+	SkipOpenLibs: true, MinimizeStackMemory: true,
+}
+
+// root has no context and runs nothing: it makes threads, and stands in as the main thread of every VM.
+var root = sync.OnceValue(func() *lua.LState {
+	lua.CompatVarArg = false
+	lua.MaxArrayIndex = 1 << 20
+	return lua.NewState(threadOptions)
+})
+
+// threads holds unwound threads of all VMs: a state costs more to make than most calls take.
+var threads = sync.Pool{New: func() any {
+	L, _ := root().NewThread()
+	th := &thread{L: L, stack: layout.StackOf(L)}
+	L.Panic = raise
+	L.SetContext(th)
+	return th
+}}
+
+// raise is what gopher-lua calls for an error whose value is on top of the stack. Unlike the stock one it builds no
+// stack trace, whose cost is quadratic in the depth and which nobody reads.
+func raise(L *lua.LState) { panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: L.Get(-1)}) }
+
+// enter takes a thread for t with room for that many frames.
+func (t *Task) enter(room int) *thread {
+	th := threads.Get().(*thread)
+	th.vm, th.task, th.room = t.call.vm, t, room
+	th.L.G, th.L.Env = th.vm.g, th.vm.g.Global
+	t.threads = append(t.threads, th)
+	return th
+}
+
+// leave unwinds the innermost thread of t and gives it back.
+func (th *thread) leave() {
+	t := th.task
+	t.threads = t.threads[:len(t.threads)-1]
+	layout.CloseUpvalues(th.L)
+	th.stack.SetSp(0)
+	layout.ClearFrame(th.L)
+	th.L.SetTop(0)
+	th.vm, th.task = nil, nil
+	th.L.G, th.L.Env = root().G, root().G.Global
+	if len(layout.Registers(th.L)) <= maxPooledRegisters {
+		threads.Put(th)
+	}
+}
+
+// call runs fn to its end on th and reports its results, or the error value. A panic that is not a Lua error is the
+// task's abort, or a fault of Go code, which becomes one; both are left in task.abort.
+func (th *thread) call(fn lua.LValue, args []lua.LValue) (results []lua.LValue, err lua.LValue, ok bool) {
+	L := th.L
+	defer func() {
+		if !ok {
+			err = th.caught(recover())
+		}
+	}()
+	L.Push(fn)
+	for _, v := range args {
+		L.Push(v)
+	}
+	L.Call(len(args), lua.MultRet)
+	n := L.GetTop()
+	results = make([]lua.LValue, n)
+	for i := range results {
+		results[i] = L.Get(i + 1)
+	}
+	return results, nil, true
+}
+
+// caught makes an error value of what unwound a call.
+func (th *thread) caught(r any) lua.LValue {
+	switch r := r.(type) {
+	case *abort:
+		return lua.LNil
+	case *lua.ApiError:
+		if s, ok := r.Object.(lua.LString); ok {
+			th.vm.alloc += int64(len(s)) // messages of the interpreter embed operands; they were not charged
+		}
+		return r.Object
+	case string:
+		if r == "lua callstack overflow" {
+			return lua.LString("stack overflow")
+		}
+		th.task.fault(r)
+	default:
+		th.task.fault(fmt.Sprint(r))
+	}
+	return lua.LNil
+}
+
+// context.Context, as gopher-lua uses it.
+
+func (th *thread) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (th *thread) Err() error                  { return nil }
+func (th *thread) Value(any) any               { return nil }
+
+// Meter is how library functions find their VM.
+func (th *thread) Meter() stdlib.Meter { return th.vm }
+
+// Done is called before each instruction. It never returns a channel that fires: an abort is a panic from here.
+func (th *thread) Done() <-chan struct{} {
+	v := th.vm
+	v.left--
+	if v.left <= 0 || v.flag.Load() != 0 {
+		v.check()
+	}
+	frame := layout.CurrentFrame(th.L)
+	if frame.Idx >= th.room {
+		th.L.RaiseError("stack overflow")
+	}
+	inst := frame.Fn.Proto.Code[frame.Pc-1]
+	if op := watched[inst>>26]; op != 0 {
+		th.peek(frame, inst, op)
+	}
+	return nil
+}
