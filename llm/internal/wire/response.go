@@ -104,6 +104,10 @@ func (r *Response) read(b []byte) (int, error) {
 	return n, nil
 }
 
+// Hurry bounds the silence that is allowed from now on, for what may follow a
+// complete answer.
+func (r *Response) Hurry(d time.Duration) { r.idle = min(r.idle, d) }
+
 // ReadAll reads a JSON answer.
 func (r *Response) ReadAll() ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxJSON+1))

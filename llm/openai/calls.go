@@ -1,0 +1,148 @@
+package openai
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"clm/llm"
+	"clm/llm/internal/jsonscan"
+)
+
+// calls puts tool calls together from their pieces.
+type calls struct {
+	all []*call // in order of their first piece
+}
+
+type call struct {
+	index    int64
+	indexed  bool
+	id, name string
+	args     jsonscan.Text
+}
+
+// callPiece is an element of a message's or delta's tool_calls.
+type callPiece struct {
+	index    int64
+	indexed  bool   // there was an index
+	id       []byte // JSON values, may be absent
+	function []byte
+}
+
+// piece adds to the call that a piece belongs to. An empty or null member says
+// nothing; the first id and name of a call stay.
+func (cs *calls) piece(p callPiece, emit func(llm.Delta)) {
+	var name string
+	var args []byte
+	for member, value := range jsonscan.Members(p.function) {
+		switch string(member) {
+		case "name":
+			name = strings.TrimSpace(jsonscan.String(value))
+		case "arguments":
+			args = value
+		}
+	}
+	id := strings.TrimSpace(jsonscan.String(p.id))
+	c := cs.find(p, id, name, hasText(args))
+	if c == nil {
+		c = &call{index: p.index, indexed: p.indexed}
+		cs.all = append(cs.all, c)
+	}
+	if c.id == "" {
+		c.id = id
+	}
+	if c.name == "" && name != "" {
+		c.name = name
+		emit(llm.Delta{Kind: llm.DeltaToolCall, Text: name})
+	}
+	switch {
+	case jsonscan.IsString(args):
+		c.args.Append(jsonscan.Inner(args))
+	case !jsonscan.IsNull(args):
+		c.args.AppendRaw(args) // an object instead of its text
+	}
+}
+
+// find returns the call that a piece continues, nil for a new one.
+func (cs *calls) find(p callPiece, id, name string, hasArgs bool) *call {
+	if len(cs.all) == 0 {
+		return nil
+	}
+	last := cs.all[len(cs.all)-1]
+	if !p.indexed {
+		if id != "" {
+			if c := cs.withID(id); c != nil {
+				return c
+			}
+			if last.id != "" {
+				return nil
+			}
+		}
+		if last.startsAnew(id, name, hasArgs) {
+			return nil
+		}
+		return last
+	}
+	// The latest of that index: some servers give all calls the same one.
+	for i := len(cs.all) - 1; i >= 0; i-- {
+		if c := cs.all[i]; c.indexed && c.index == p.index {
+			if c.startsAnew(id, name, hasArgs) {
+				return nil
+			}
+			return c
+		}
+	}
+	return nil
+}
+
+// startsAnew tells whether a piece that seems to continue c begins another
+// call: it has a name, and either an id of its own or arguments where c's are
+// complete.
+func (c *call) startsAnew(id, name string, hasArgs bool) bool {
+	if name == "" || c.name == "" {
+		return false
+	}
+	if id != "" && c.id != "" {
+		return id != c.id
+	}
+	return hasArgs && c.args.Len() > 0 && json.Valid(c.args.Bytes())
+}
+
+func (cs *calls) withID(id string) *call {
+	for _, c := range cs.all {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+func hasText(b []byte) bool {
+	if jsonscan.IsString(b) {
+		return len(b) > 2
+	}
+	return !jsonscan.IsNull(b)
+}
+
+// list is the calls with an id each, unique in the message. A call of which
+// nothing came but its place is none.
+func (cs *calls) list() []llm.ToolCall {
+	var list []llm.ToolCall
+	used := make(map[string]bool, len(cs.all))
+	for _, c := range cs.all {
+		args := strings.TrimSpace(c.args.String())
+		if c.name == "" && args == "" && c.id == "" {
+			continue
+		}
+		if args == "" || args == "null" {
+			args = "{}"
+		}
+		id := c.id
+		for n := len(list) + 1; id == "" || used[id]; n++ {
+			id = "call_" + strconv.Itoa(n)
+		}
+		used[id] = true
+		list = append(list, llm.ToolCall{ID: id, Name: c.name, Args: args})
+	}
+	return list
+}

@@ -1,0 +1,105 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"clm/llm"
+	"clm/llm/internal/wire"
+)
+
+const path = "/chat/completions"
+
+// Client is an [llm.Client]. It is safe for concurrent use.
+type Client struct {
+	http *wire.Client
+	kind llm.Kind
+
+	lastTools atomic.Pointer[encodedTools]
+
+	// What the server turned out not to take.
+	noStreamOptions atomic.Bool
+	noParallel      atomic.Bool
+	maxCompletion   atomic.Bool // it wants max_completion_tokens
+}
+
+// New makes a client for a connection of kind openai or ollama. It makes no
+// request. The error is an [*llm.Error] for a URL that cannot be used.
+func New(conn llm.Connection, rt http.RoundTripper) (*Client, error) {
+	if conn.Kind == llm.KindOllama {
+		conn.URL = ollamaURL(conn.URL)
+	}
+	h, err := wire.New(conn, rt, path, bearer)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{http: h, kind: conn.Kind}
+	c.maxCompletion.Store(strings.Contains(conn.URL, "://api.openai.com"))
+	return c, nil
+}
+
+// ollamaURL appends the version to a URL that names the server alone.
+func ollamaURL(base string) string {
+	full := base
+	if !strings.Contains(full, "://") {
+		full = "http://" + full
+	}
+	if u, err := url.Parse(full); err == nil && strings.Trim(u.Path, "/") == "" {
+		u.Path = "/v1"
+		return u.String()
+	}
+	return base
+}
+
+func bearer(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// Complete implements [llm.Client].
+func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	resp, err := c.http.Post(ctx, path, c.encode(req), req.Stream)
+	if err != nil && c.adapts(err, req) {
+		resp, err = c.http.Post(ctx, path, c.encode(req), req.Stream)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Close()
+	d := newDecoder(resp, emit)
+	if resp.Stream {
+		err = d.stream()
+	} else {
+		err = d.whole()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.response(c.origin(req.Model))
+}
+
+// adapts tells whether the server refused a parameter that the next request
+// leaves out or spells differently.
+func (c *Client) adapts(err error, req *llm.Request) bool {
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
+		return false
+	}
+	switch {
+	case req.Stream && strings.Contains(e.Message, "stream_options"):
+		return !c.noStreamOptions.Swap(true)
+	case req.DisableParallelToolCalls && strings.Contains(e.Message, "parallel_tool_calls"):
+		return !c.noParallel.Swap(true)
+	case req.MaxTokens > 0 && strings.Contains(e.Message, "max_completion_tokens") && strings.Contains(e.Message, "max_tokens"):
+		return !c.maxCompletion.Swap(true)
+	}
+	return false
+}
+
+// origin marks the reasoning of a model, see [llm.Reasoning].
+func (c *Client) origin(model string) string { return string(c.kind) + "/" + model }

@@ -1,0 +1,247 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"clm/llm"
+	"clm/llm/internal/jsonscan"
+	"clm/llm/internal/wire"
+)
+
+// encode makes a request's body.
+func (c *Client) encode(req *llm.Request) []byte {
+	b := make([]byte, 0, c.sizeHint(req))
+	b = append(b, `{"model":`...)
+	b = jsonscan.AppendString(b, req.Model)
+	b = append(b, `,"messages":[`...)
+	b = c.appendMessages(b, req)
+	b = append(b, ']')
+	b = append(b, c.tools(req.Tools)...)
+	if req.DisableParallelToolCalls && len(req.Tools) > 0 && !c.noParallel.Load() {
+		b = append(b, `,"parallel_tool_calls":false`...)
+	}
+	if req.MaxTokens > 0 {
+		name := `,"max_tokens":`
+		if c.maxCompletion.Load() {
+			name = `,"max_completion_tokens":`
+		}
+		b = strconv.AppendInt(append(b, name...), int64(req.MaxTokens), 10)
+	}
+	if !req.Stream {
+		return append(b, `,"stream":false}`...)
+	}
+	b = append(b, `,"stream":true`...)
+	if !c.noStreamOptions.Load() {
+		b = append(b, `,"stream_options":{"include_usage":true}`...)
+	}
+	return append(b, '}')
+}
+
+// sizeHint is about the size of a request's body.
+func (c *Client) sizeHint(req *llm.Request) int {
+	n := 256 + len(req.System)
+	for i := range req.Messages {
+		n += 128 + len(req.Messages[i].Content)*9/8
+	}
+	return n + len(c.tools(req.Tools))
+}
+
+// appendMessages writes the system prompt and the conversation. Images of tool
+// results follow the last result of their group in a user message, as a tool
+// message can hold only text and nothing may come between results.
+func (c *Client) appendMessages(b []byte, req *llm.Request) []byte {
+	start := len(b)
+	if req.System != "" {
+		b = append(b, `{"role":"system","content":`...)
+		b = append(jsonscan.AppendString(b, req.System), '}')
+	}
+	origin := c.origin(req.Model)
+	var images [][]byte
+	flush := func() {
+		for _, m := range images {
+			b = append(append(b, ','), m...)
+		}
+		images = nil
+	}
+	for _, m := range req.Messages {
+		if m.Role != llm.RoleTool {
+			flush()
+		}
+		data := m.Wire(origin, func() []byte { return encodeMessage(m, origin) })
+		data, image, _ := bytes.Cut(data, []byte{0})
+		if len(image) > 0 {
+			images = append(images, image)
+		}
+		if len(b) > start {
+			b = append(b, ',')
+		}
+		b = append(b, data...)
+	}
+	flush()
+	return b
+}
+
+// encodeMessage makes one message; a tool result's images follow it as a user
+// message after a NUL, which JSON cannot hold.
+func encodeMessage(m llm.Message, origin string) []byte {
+	var b []byte
+	switch m.Role {
+	case llm.RoleAssistant:
+		return appendAssistant(b, m, origin)
+	case llm.RoleTool:
+		b = append(b, `{"role":"tool","tool_call_id":`...)
+		b = jsonscan.AppendString(b, m.ToolCallID)
+		b = append(b, `,"content":`...)
+		b = append(jsonscan.AppendString(b, m.Content), '}')
+		if len(m.Attachments) > 0 {
+			b = append(b, 0)
+			b = appendUser(b, "Attached to the result of "+m.ToolName+" ("+m.ToolCallID+"):", m.Attachments)
+		}
+		return b
+	}
+	return appendUser(b, m.Content, m.Attachments)
+}
+
+func appendUser(b []byte, text string, files []llm.Attachment) []byte {
+	b = append(b, `{"role":"user","content":`...)
+	if len(files) == 0 {
+		return append(jsonscan.AppendString(b, text), '}')
+	}
+	b = append(b, '[')
+	if text != "" {
+		b = append(b, `{"type":"text","text":`...)
+		b = append(jsonscan.AppendString(b, text), "},"...)
+	}
+	for i, f := range files {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendFile(b, f)
+	}
+	return append(b, "]}"...)
+}
+
+func appendFile(b []byte, f llm.Attachment) []byte {
+	media := f.MediaType
+	if media == "" {
+		media = "application/octet-stream"
+	}
+	image := strings.HasPrefix(media, "image/")
+	if image {
+		b = append(b, `{"type":"image_url","image_url":{"url":`...)
+	} else {
+		name := f.Name
+		if name == "" {
+			name = "file"
+		}
+		b = append(b, `{"type":"file","file":{"filename":`...)
+		b = append(jsonscan.AppendString(b, name), `,"file_data":`...)
+	}
+	head := jsonscan.AppendString(nil, "data:"+media+";base64,")
+	b = append(b, head[:len(head)-1]...)
+	b = base64.StdEncoding.AppendEncode(b, f.Data)
+	return append(b, `"}}`...)
+}
+
+// appendAssistant writes what the model said. Its content is null beside calls
+// when it said nothing, as servers themselves send it, and never null without.
+func appendAssistant(b []byte, m llm.Message, origin string) []byte {
+	b = append(b, `{"role":"assistant","content":`...)
+	if m.Content == "" && len(m.ToolCalls) > 0 {
+		b = append(b, "null"...)
+	} else {
+		b = jsonscan.AppendString(b, m.Content)
+	}
+	for _, r := range m.Reasoning {
+		if r.Origin == origin {
+			b = appendReasoning(b, r, len(m.ToolCalls) > 0)
+		}
+	}
+	for i, call := range m.ToolCalls {
+		if i == 0 {
+			b = append(b, `,"tool_calls":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = append(b, `{"id":`...)
+		b = jsonscan.AppendString(b, call.ID)
+		b = append(b, `,"type":"function","function":{"name":`...)
+		b = jsonscan.AppendString(b, call.Name)
+		b = append(b, `,"arguments":`...)
+		args := call.Args
+		if args == "" {
+			args = "{}"
+		}
+		b = append(jsonscan.AppendString(b, args), "}}"...)
+	}
+	if len(m.ToolCalls) > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+// appendReasoning writes the members that the server had sent. Plain text goes
+// back only with a call that it led to: there some servers demand it, elsewhere
+// some refuse it. Structured details always go back.
+func appendReasoning(b []byte, r llm.Reasoning, calls bool) []byte {
+	if r.Raw == nil {
+		if calls && r.Text != "" {
+			b = append(b, `,"reasoning_content":`...)
+			b = jsonscan.AppendString(b, r.Text)
+		}
+		return b
+	}
+	_, details := member(r.Raw, "reasoning_details")
+	for name, value := range jsonscan.Members(r.Raw) {
+		if calls || details {
+			b = append(b, ',')
+			b = append(jsonscan.AppendString(b, string(name)), ':')
+			b = append(b, value...)
+		}
+	}
+	return b
+}
+
+func member(b []byte, want string) ([]byte, bool) {
+	for name, value := range jsonscan.Members(b) {
+		if string(name) == want {
+			return value, true
+		}
+	}
+	return nil, false
+}
+
+// tools is the encoded list of a request's tools. It is kept for the next
+// request with the same list, which mostly comes from the same agent or from
+// one that shares it.
+func (c *Client) tools(tools []llm.Tool) []byte {
+	if len(tools) == 0 {
+		return nil
+	}
+	if last := c.lastTools.Load(); last != nil && len(last.of) == len(tools) && &last.of[0] == &tools[0] {
+		return last.data
+	}
+	b := []byte(`,"tools":[`)
+	for i, t := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"type":"function","function":{"name":`...)
+		b = jsonscan.AppendString(b, t.Name)
+		b = append(b, `,"description":`...)
+		b = jsonscan.AppendString(b, t.Description)
+		b = append(b, `,"parameters":`...)
+		b = append(wire.AppendSchema(b, t.Schema), "}}"...)
+	}
+	b = append(b, ']')
+	c.lastTools.Store(&encodedTools{tools, b})
+	return b
+}
+
+type encodedTools struct {
+	of   []llm.Tool
+	data []byte
+}

@@ -1,0 +1,34 @@
+// Package provider makes the client for a connection. It lists every dialect
+// that clm speaks.
+package provider
+
+import (
+	"fmt"
+	"net/http"
+
+	"clm/llm"
+	"clm/llm/llmtest"
+	"clm/llm/openai"
+)
+
+// New makes the client for a connection. It makes no request. rt is shared
+// among all clients of a process (see [llm.NewTransport]); the demo model needs
+// none. The error is an [*llm.Error] when the connection cannot be used.
+func New(conn llm.Connection, rt http.RoundTripper) (llm.Client, error) {
+	switch conn.Kind {
+	case llm.KindOpenAI, llm.KindOllama, "":
+		return asClient(openai.New(conn, rt))
+	case llm.KindDemo:
+		demo := llm.Connection{Name: conn.Name, Kind: llm.KindOpenAI, URL: "http://demo/v1"}
+		return asClient(openai.New(demo, llmtest.NewTransport(llmtest.Demo{})))
+	}
+	return nil, &llm.Error{Kind: llm.ErrRequest, Message: fmt.Sprintf("the connection %q has the unknown kind %q", conn.Name, conn.Kind)}
+}
+
+// asClient keeps a nil pointer out of the interface.
+func asClient[C llm.Client](c C, err error) (llm.Client, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
