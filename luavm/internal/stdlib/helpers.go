@@ -19,6 +19,8 @@ var helpers = sync.OnceValue(func() *[syntax.NumHelpers]*lua.LFunction {
 		syntax.Eq:     function("eq", helperEq),
 		syntax.Lt:     function("lt", func(a args) int { return a.push(lua.LBool(less(a, a.get(1), a.get(2)))) }),
 		syntax.Le:     function("le", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(1), a.get(2)))) }),
+		syntax.Gt:     function("gt", func(a args) int { return a.push(lua.LBool(less(a, a.get(2), a.get(1)))) }),
+		syntax.Ge:     function("ge", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(2), a.get(1)))) }),
 		syntax.For:    function("for", helperFor),
 		syntax.Append: function("append", helperAppend),
 		syntax.Close:  function("close", helperClose),
