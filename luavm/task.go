@@ -19,6 +19,7 @@ type Call struct {
 	configT *lua.LTable
 	limit   time.Duration
 	loading bool
+	first   bool // keep main's first result as it is: EvalConfig
 	main    *Task
 	cpu     atomic.Int64 // nanoseconds
 

@@ -220,6 +220,9 @@ func (a api) outcome(t *Task) *lua.LTable {
 
 // succeed keeps what a task returned: one value as it is, several in an array.
 func (t *Task) succeed(results []lua.LValue) {
+	if t.call.first && len(results) > 1 {
+		results = results[:1]
+	}
 	switch len(results) {
 	case 0:
 	case 1:
