@@ -1,0 +1,212 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"clm/llm"
+	"clm/llm/internal/jsonscan"
+)
+
+// block is a content block of an answer.
+type block struct {
+	index     int64
+	kind      string
+	text      jsonscan.Text // text, thinking, or the input as JSON
+	signature jsonscan.Text // of thinking
+	id, name  string        // of a call
+	raw       []byte        // as it began, for the kinds that are kept whole
+}
+
+// find returns the block that a delta belongs to, opening one where its start
+// was lost. A delta without an index goes to the last block.
+func (d *decoder) find(e event) *block {
+	for i := len(d.blocks) - 1; i >= 0; i-- {
+		if b := d.blocks[i]; b.index == e.index || !e.indexed {
+			return b
+		}
+	}
+	kind := ""
+	switch deltaType(jsonscan.Member(e.delta, "type")) {
+	case "text_delta":
+		kind = "text"
+	case "thinking_delta", "signature_delta":
+		kind = "thinking"
+	case "input_json_delta":
+		kind = "tool_use"
+	}
+	return d.open(e.index, kind)
+}
+
+func (d *decoder) open(index int64, kind string) *block {
+	b := &block{index: index, kind: kind}
+	d.blocks = append(d.blocks, b)
+	return b
+}
+
+// start opens a block with what it begins with: mostly nothing, in a whole
+// answer everything.
+func (d *decoder) start(index int64, data []byte) {
+	b := d.open(index, jsonscan.String(jsonscan.Member(data, "type")))
+	switch b.kind {
+	case "text":
+		d.text(b, jsonscan.Member(data, "text"))
+	case "thinking":
+		d.thinking(b, jsonscan.Member(data, "thinking"))
+		b.sign(jsonscan.Member(data, "signature"))
+	case "tool_use":
+		b.id = strings.TrimSpace(jsonscan.String(jsonscan.Member(data, "id")))
+		b.name = strings.TrimSpace(jsonscan.String(jsonscan.Member(data, "name")))
+		b.raw = bytes.Clone(jsonscan.Member(data, "input"))
+		if b.name != "" {
+			d.emit(llm.Delta{Kind: llm.DeltaToolCall, Text: b.name})
+		}
+	default:
+		b.raw = bytes.Clone(data)
+	}
+}
+
+// delta adds to a block.
+func (d *decoder) delta(b *block, data []byte) {
+	var kind string
+	var text, partial, thinking, signature []byte
+	for name, value := range jsonscan.Members(data) {
+		switch string(name) {
+		case "type":
+			kind = deltaType(value)
+		case "text":
+			text = value
+		case "partial_json":
+			partial = value
+		case "thinking":
+			thinking = value
+		case "signature":
+			signature = value
+		}
+	}
+	switch kind {
+	case "text_delta":
+		d.text(b, text)
+	case "thinking_delta":
+		d.thinking(b, thinking)
+	case "signature_delta":
+		b.sign(signature)
+	case "input_json_delta":
+		if jsonscan.IsString(partial) {
+			b.text.Append(jsonscan.Inner(partial))
+		}
+	}
+}
+
+// deltaType avoids an allocation for each delta.
+func deltaType(value []byte) string {
+	switch string(value) {
+	case `"text_delta"`:
+		return "text_delta"
+	case `"thinking_delta"`:
+		return "thinking_delta"
+	case `"input_json_delta"`:
+		return "input_json_delta"
+	}
+	return jsonscan.String(value)
+}
+
+func (d *decoder) text(b *block, value []byte) {
+	d.show(b, value, llm.DeltaText)
+}
+
+func (d *decoder) thinking(b *block, value []byte) {
+	d.show(b, value, llm.DeltaReasoning)
+}
+
+func (d *decoder) show(b *block, value []byte, kind llm.DeltaKind) {
+	if !jsonscan.IsString(value) {
+		return
+	}
+	if s := b.text.Append(jsonscan.Inner(value)); s != "" {
+		d.emit(llm.Delta{Kind: kind, Text: s})
+	}
+}
+
+func (b *block) sign(value []byte) {
+	if jsonscan.IsString(value) {
+		b.signature.Append(jsonscan.Inner(value))
+	}
+}
+
+// addTo adds the finished block to the message.
+func (b *block) addTo(m *llm.Message, origin string) {
+	switch b.kind {
+	case "text":
+		m.Content += b.text.String()
+	case "thinking":
+		text := b.text.String()
+		raw := append([]byte(nil), `{"type":"thinking","thinking":`...)
+		raw = jsonscan.AppendString(raw, text)
+		raw = append(raw, `,"signature":`...)
+		raw = append(jsonscan.AppendString(raw, b.signature.String()), '}')
+		m.Reasoning = append(m.Reasoning, llm.Reasoning{Origin: origin, Text: text, Raw: raw})
+	case "tool_use":
+		m.ToolCalls = append(m.ToolCalls, b.call(m.ToolCalls))
+	default:
+		if raw := b.whole(); raw != nil {
+			m.Reasoning = append(m.Reasoning, llm.Reasoning{Origin: origin, Raw: raw})
+		}
+	}
+}
+
+// call is the block as a call, with an id that none of the message's calls
+// has.
+func (b *block) call(others []llm.ToolCall) llm.ToolCall {
+	args := strings.TrimSpace(b.text.String())
+	if args == "" && !jsonscan.IsNull(b.raw) {
+		args = string(b.raw)
+		if jsonscan.IsString(b.raw) {
+			args = jsonscan.String(b.raw)
+		}
+	}
+	if args == "" {
+		args = "{}"
+	}
+	id := b.id
+	for n := len(others) + 1; id == "" || hasID(others, id); n++ {
+		id = "call_" + strconv.Itoa(n)
+	}
+	return llm.ToolCall{ID: id, Name: b.name, Args: args}
+}
+
+func hasID(calls []llm.ToolCall, id string) bool {
+	for _, c := range calls {
+		if c.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// whole is a block of a kind that is kept as it came, with the input that may
+// have followed it. nil when there is nothing to keep.
+func (b *block) whole() json.RawMessage {
+	if len(b.raw) == 0 || b.raw[0] != '{' {
+		return nil
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, b.raw) != nil {
+		return nil
+	}
+	input := b.text.String()
+	if input == "" || !json.Valid([]byte(input)) {
+		return compact.Bytes()
+	}
+	out, sep := []byte{'{'}, ""
+	for name, value := range jsonscan.Members(compact.Bytes()) {
+		if string(name) == "input" {
+			value = []byte(input)
+		}
+		out = append(jsonscan.AppendString(append(out, sep...), string(name)), ':')
+		out, sep = append(out, value...), ","
+	}
+	return append(out, '}')
+}

@@ -1,0 +1,175 @@
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"clm/llm"
+	"clm/llm/internal/wire"
+)
+
+const path = "/messages"
+
+// Client is an [llm.Client]. It is safe for concurrent use.
+type Client struct {
+	http *wire.Client
+	list *wire.Client // for the models: the same, with the length of a page
+
+	lastTools atomic.Pointer[encodedTools]
+	limit     atomic.Pointer[outputLimit] // as the server told it
+}
+
+// outputLimit is the most tokens that a model may be asked for.
+type outputLimit struct {
+	model  string
+	tokens int
+}
+
+// New makes a client for a connection. It makes no request. The error is an
+// [*llm.Error] for a URL that cannot be used.
+func New(conn llm.Connection, rt http.RoundTripper) (*Client, error) {
+	h, err := wire.New(conn, rt, path, authorise)
+	if err != nil {
+		return nil, err
+	}
+	sep := "?"
+	if strings.Contains(conn.URL, "?") {
+		sep = "&"
+	}
+	conn.URL, _, _ = strings.Cut(conn.URL, "#")
+	conn.URL += sep + "limit=1000" // the default page has 20
+	list, err := wire.New(conn, rt, path, authorise)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{http: h, list: list}, nil
+}
+
+func authorise(h http.Header, key string) {
+	h.Set("anthropic-version", "2023-06-01")
+	if key != "" {
+		h.Set("x-api-key", key)
+	}
+}
+
+// Complete implements [llm.Client].
+func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	resp, err := c.http.Post(ctx, path, c.encode(req), req.Stream)
+	if err != nil && c.adapts(err, req) {
+		resp, err = c.http.Post(ctx, path, c.encode(req), req.Stream)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Close()
+	d := newDecoder(resp, emit)
+	if resp.Stream {
+		err = d.stream()
+	} else {
+		err = d.whole()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.response(origin(req.Model))
+}
+
+// adapts tells whether the server refused to write as many tokens as it was
+// asked for, and said how many it can: "max_tokens: 32000 > 8192, which is …".
+func (c *Client) adapts(err error, req *llm.Request) bool {
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Status != http.StatusBadRequest {
+		return false
+	}
+	_, after, ok := strings.Cut(e.Message, "max_tokens: ")
+	asked, after, ok2 := strings.Cut(after, " > ")
+	if n, err := strconv.Atoi(asked); !ok || !ok2 || err != nil || n != c.maxTokens(req) {
+		return false
+	}
+	digits := after[:len(after)-len(strings.TrimLeft(after, "0123456789"))]
+	n, err := strconv.Atoi(digits)
+	if err != nil || n <= 0 || n >= c.maxTokens(req) {
+		return false
+	}
+	c.limit.Store(&outputLimit{req.Model, n})
+	return true
+}
+
+// maxTokens is what the API must be told: how long the answer may be.
+func (c *Client) maxTokens(req *llm.Request) int {
+	n := req.MaxTokens
+	if n <= 0 {
+		n = defaultMaxTokens(req.Model)
+	}
+	if l := c.limit.Load(); l != nil && l.model == req.Model {
+		n = min(n, l.tokens)
+	}
+	return n
+}
+
+// defaultMaxTokens is a length that the model's family can write; names may
+// have a vendor's prefix and a date behind them. What speaks the dialect but is
+// no Claude gets what most servers take.
+func defaultMaxTokens(model string) int {
+	_, version, claude := strings.Cut(model, "claude-")
+	switch {
+	case !claude:
+		return 8192
+	case strings.HasPrefix(version, "3-5"), strings.HasPrefix(version, "3.5"):
+		return 8192
+	case strings.HasPrefix(version, "3-7"), strings.HasPrefix(version, "3.7"):
+		return 32000
+	case strings.HasPrefix(version, "3"), strings.HasPrefix(version, "2"), strings.HasPrefix(version, "instant"):
+		return 4096
+	case strings.HasPrefix(version, "opus"), strings.HasPrefix(version, "sonnet"), strings.HasPrefix(version, "haiku"):
+		return 32000
+	}
+	return 8192
+}
+
+// origin marks the reasoning of a model, see [llm.Reasoning].
+func origin(model string) string { return string(llm.KindAnthropic) + "/" + model }
+
+// Models implements [llm.Client].
+func (c *Client) Models(ctx context.Context) ([]llm.Model, error) {
+	var page struct {
+		Data []modelEntry `json:"data"`
+	}
+	if err := c.list.Get(ctx, "/models", &page); err != nil {
+		return nil, err
+	}
+	models := make([]llm.Model, 0, len(page.Data))
+	for _, m := range page.Data {
+		if m.ID != "" {
+			models = append(models, m.model())
+		}
+	}
+	return models, nil
+}
+
+// ContextSize implements [llm.Client].
+func (c *Client) ContextSize(ctx context.Context, model string) (int64, error) {
+	var m modelEntry
+	err := c.http.Get(ctx, "/models/"+url.PathEscape(model), &m)
+	var e *llm.Error
+	if errors.As(err, &e) && e.Status == http.StatusNotFound {
+		return 0, nil
+	}
+	return m.model().ContextSize, err
+}
+
+type modelEntry struct {
+	ID            wire.String `json:"id"`
+	MaxInput      wire.Int    `json:"max_input_tokens"`
+	ContextLength wire.Int    `json:"context_length"` // of gateways
+	MaxModelLen   wire.Int    `json:"max_model_len"`
+}
+
+func (m modelEntry) model() llm.Model {
+	return llm.Model{ID: string(m.ID), ContextSize: max(m.MaxInput.N, m.ContextLength.N, m.MaxModelLen.N)}
+}

@@ -1,0 +1,251 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"clm/llm"
+	"clm/llm/internal/jsonscan"
+	"clm/llm/internal/sse"
+	"clm/llm/internal/wire"
+)
+
+// decoder takes an answer apart, as it comes.
+type decoder struct {
+	resp *wire.Response
+	emit func(llm.Delta)
+
+	blocks []*block
+	begun  bool // the message was
+	ended  bool // message_stop has come, or the answer came in one piece
+	stop   string
+	usage  usage
+	model  string
+}
+
+func newDecoder(resp *wire.Response, emit func(llm.Delta)) *decoder {
+	if emit == nil {
+		emit = func(llm.Delta) {}
+	}
+	return &decoder{resp: resp, emit: emit}
+}
+
+// stream reads an event stream up to its last event.
+func (d *decoder) stream() error {
+	events := sse.NewReader(d.resp)
+	for !d.ended {
+		ev, err := events.Next()
+		switch {
+		case err == nil:
+			err = d.event(ev)
+		case err == io.EOF:
+			return nil // whether that was all is for response to say
+		case errors.Is(err, sse.ErrTooLong):
+			err = d.resp.Failf(llm.ErrProtocol, "%w", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoder) event(ev sse.Event) error {
+	data := bytes.TrimSpace(ev.Data)
+	if !json.Valid(data) {
+		switch {
+		case string(ev.Name) == "error":
+			return d.fault(data)
+		case string(data) == "[DONE]", string(ev.Name) == "ping":
+			return nil
+		}
+		return d.resp.Failf(llm.ErrProtocol, "an event of the answer is not JSON: %.60q", data)
+	}
+	var kind string
+	var e event
+	for name, value := range jsonscan.Members(data) {
+		switch string(name) {
+		case "type":
+			kind = eventType(value)
+		case "index":
+			e.index, e.indexed = jsonscan.Count(value), !jsonscan.IsNull(value)
+		case "delta":
+			e.delta = value
+		case "content_block":
+			e.block = value
+		case "message":
+			e.message = value
+		case "usage":
+			e.usage = value
+		case "error":
+			e.err = value
+		}
+	}
+	if kind == "" {
+		kind = string(ev.Name)
+	}
+	if kind == "error" || !jsonscan.IsNull(e.err) {
+		return d.fault(data)
+	}
+	d.take(kind, e)
+	return nil
+}
+
+// event is what the members of an event's data may hold.
+type event struct {
+	index   int64
+	indexed bool
+
+	delta, block, message, usage, err []byte
+}
+
+// eventType avoids an allocation for the events that come by the hundred.
+func eventType(value []byte) string {
+	if string(value) == `"content_block_delta"` {
+		return "content_block_delta"
+	}
+	return jsonscan.String(value)
+}
+
+func (d *decoder) take(kind string, e event) {
+	switch kind {
+	case "message_start":
+		d.begun = true
+		d.message(e.message)
+	case "content_block_start":
+		d.begun = true
+		d.start(e.index, e.block)
+	case "content_block_delta":
+		d.begun = true
+		d.delta(d.find(e), e.delta)
+	case "message_delta":
+		d.begun = true
+		for name, value := range jsonscan.Members(e.delta) {
+			if string(name) == "stop_reason" && jsonscan.IsString(value) {
+				d.stop = jsonscan.String(value)
+			}
+		}
+		d.usage.take(e.usage)
+	case "message_stop":
+		d.ended = true
+	}
+}
+
+// message takes a message object: the empty one that begins a stream, or a
+// whole answer.
+func (d *decoder) message(b []byte) {
+	for name, value := range jsonscan.Members(b) {
+		switch string(name) {
+		case "content":
+			if jsonscan.IsString(value) {
+				d.text(d.open(int64(len(d.blocks)), "text"), value)
+				continue
+			}
+			for block := range jsonscan.Elements(value) {
+				d.start(int64(len(d.blocks)), block)
+			}
+		case "usage":
+			d.usage.take(value)
+		case "model":
+			d.model = jsonscan.String(value)
+		case "stop_reason":
+			if jsonscan.IsString(value) {
+				d.stop = jsonscan.String(value)
+			}
+		}
+	}
+}
+
+// whole reads an answer that came in one piece.
+func (d *decoder) whole() error {
+	body, err := d.resp.ReadAll()
+	if err != nil {
+		return err
+	}
+	if !json.Valid(body) {
+		return d.resp.Failf(llm.ErrProtocol, "the answer is not JSON: %.60q", body)
+	}
+	if jsonscan.Member(body, "content") == nil {
+		if err, ok := d.resp.Fault(body); ok {
+			return err
+		}
+		return nil
+	}
+	if failure := jsonscan.Member(body, "error"); !jsonscan.IsNull(failure) {
+		return d.fault(body)
+	}
+	d.begun, d.ended = true, true
+	d.message(body)
+	return nil
+}
+
+func (d *decoder) fault(data []byte) error {
+	if err, ok := d.resp.Fault(data); ok {
+		return err
+	}
+	return d.resp.Failf(llm.ErrOverloaded, "the server reports an error without a word: %.60q", data)
+}
+
+// response is the answer, if there is a whole one.
+func (d *decoder) response(origin string) (*llm.Response, error) {
+	switch {
+	case !d.begun:
+		return nil, d.resp.Failf(llm.ErrProtocol, "the answer holds no message")
+	case !d.ended:
+		return nil, d.resp.Failf(llm.ErrProtocol, "the answer ended early, without message_stop: %w", io.ErrUnexpectedEOF)
+	}
+	m := llm.Message{Role: llm.RoleAssistant}
+	for _, b := range d.blocks {
+		b.addTo(&m, origin)
+	}
+	finish := llm.FinishStop
+	switch d.stop {
+	case "max_tokens", "model_context_window_exceeded":
+		finish = llm.FinishLength
+	case "refusal":
+		finish = llm.FinishFilter
+		m.ToolCalls = nil // nobody knows what was taken out of them
+	default:
+		if len(m.ToolCalls) > 0 {
+			finish = llm.FinishToolCalls
+		}
+	}
+	return &llm.Response{Message: m, Finish: finish, Usage: d.usage.sum(), Model: d.model}, nil
+}
+
+// usage collects the counts. The server sends some at the beginning and all at
+// the end, gateways either; a count of 0 says nothing then.
+type usage struct {
+	input, output, cacheRead, cacheWrite int64
+}
+
+func (u *usage) take(b []byte) {
+	for name, value := range jsonscan.Members(b) {
+		var to *int64
+		switch string(name) {
+		case "input_tokens":
+			to = &u.input
+		case "output_tokens":
+			to = &u.output
+		case "cache_read_input_tokens":
+			to = &u.cacheRead
+		case "cache_creation_input_tokens":
+			to = &u.cacheWrite
+		default:
+			continue
+		}
+		if n := jsonscan.Count(value); n > 0 {
+			*to = n
+		}
+	}
+}
+
+// sum is the usage as everywhere here: the input with its cached parts.
+func (u *usage) sum() llm.Usage {
+	return llm.Usage{
+		Input: u.input + u.cacheRead + u.cacheWrite, Output: u.output,
+		CacheRead: u.cacheRead, CacheWrite: u.cacheWrite,
+	}
+}

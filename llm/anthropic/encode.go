@@ -1,0 +1,275 @@
+package anthropic
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"hash/fnv"
+	"mime"
+	"strconv"
+	"strings"
+
+	"clm/llm"
+	"clm/llm/internal/jsonscan"
+	"clm/llm/internal/wire"
+)
+
+const cacheMark = `,"cache_control":{"type":"ephemeral"}`
+
+// encode makes a request's body. What stays the same from request to request
+// stands first.
+func (c *Client) encode(req *llm.Request) []byte {
+	tools := c.tools(req.Tools)
+	b := make([]byte, 0, sizeHint(req)+len(tools))
+	b = append(b, `{"model":`...)
+	b = jsonscan.AppendString(b, req.Model)
+	b = append(b, `,"max_tokens":`...)
+	b = strconv.AppendInt(b, int64(c.maxTokens(req)), 10)
+	if req.Stream {
+		b = append(b, `,"stream":true`...)
+	}
+	if strings.TrimSpace(req.System) != "" {
+		b = append(b, `,"system":[{"type":"text","text":`...)
+		b = jsonscan.AppendString(b, req.System)
+		b = append(b, cacheMark+"}]"...)
+	}
+	b = append(b, tools...)
+	if req.DisableParallelToolCalls && len(req.Tools) > 0 {
+		b = append(b, `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`...)
+	}
+	b = append(b, `,"messages":[`...)
+	b = appendMessages(b, req)
+	return append(b, "]}"...)
+}
+
+func sizeHint(req *llm.Request) int {
+	n := 512 + len(req.System)*9/8
+	for i := range req.Messages {
+		n += 128 + len(req.Messages[i].Content)*9/8
+	}
+	return n
+}
+
+// tools is the encoded list of a request's tools, kept for the next request
+// with the same list.
+func (c *Client) tools(tools []llm.Tool) []byte {
+	if len(tools) == 0 {
+		return nil
+	}
+	if last := c.lastTools.Load(); last != nil && len(last.of) == len(tools) && &last.of[0] == &tools[0] {
+		return last.data
+	}
+	b := []byte(`,"tools":[`)
+	for i, t := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"name":`...)
+		b = jsonscan.AppendString(b, t.Name)
+		if t.Description != "" {
+			b = append(b, `,"description":`...)
+			b = jsonscan.AppendString(b, t.Description)
+		}
+		b = append(b, `,"input_schema":`...)
+		b = wire.AppendSchema(b, t.Schema)
+		if i == len(tools)-1 {
+			b = append(b, cacheMark...)
+		}
+		b = append(b, '}')
+	}
+	b = append(b, ']')
+	c.lastTools.Store(&encodedTools{tools, b})
+	return b
+}
+
+type encodedTools struct {
+	of   []llm.Tool
+	data []byte
+}
+
+// appendMessages writes the conversation. Neighbours of the same side become
+// one message; results are the user's side. The first message must be the
+// user's.
+func appendMessages(b []byte, req *llm.Request) []byte {
+	from := origin(req.Model)
+	marks := markedEnds(req.Messages)
+	open := false // a message is
+	user := true  // the side of the open message
+	for i := range req.Messages {
+		m := req.Messages[i]
+		blocks := m.Wire(from, func() []byte { return encodeBlocks(m, from) })
+		if len(blocks) == 0 {
+			continue
+		}
+		switch side := m.Role != llm.RoleAssistant; {
+		case !open && side:
+			b = append(b, `{"role":"user","content":[`...)
+			user = true
+		case !open:
+			b = append(b, `{"role":"user","content":[{"type":"text","text":"(the conversation goes on)"}]},{"role":"assistant","content":[`...)
+			user = false
+		case side == user:
+			b = append(b, ',')
+		case side:
+			b = append(b, `]},{"role":"user","content":[`...)
+			user = true
+		default:
+			b = append(b, `]},{"role":"assistant","content":[`...)
+			user = false
+		}
+		open = true
+		b = append(b, blocks...)
+		if i == marks[0] || i == marks[1] {
+			b = append(append(b[:len(b)-1], cacheMark...), '}') // into the last block
+		}
+	}
+	if open {
+		b = append(b, "]}"...)
+	}
+	return b
+}
+
+// markedEnds finds the messages that end this request and the one before it,
+// which ended with what came before the last answer. -1 where there is none.
+func markedEnds(msgs []llm.Message) (ends [2]int) {
+	i := len(msgs) - 1
+	for n := range ends {
+		for n > 0 && i >= 0 && msgs[i].Role != llm.RoleAssistant {
+			i--
+		}
+		for i >= 0 && msgs[i].Role == llm.RoleAssistant {
+			i--
+		}
+		ends[n] = i
+	}
+	return ends
+}
+
+// encodeBlocks makes the content blocks of a message, without the brackets
+// around them. Empty text is left out: the API refuses it.
+func encodeBlocks(m llm.Message, from string) []byte {
+	var b []byte
+	switch m.Role {
+	case llm.RoleTool:
+		return appendResult(b, m)
+	case llm.RoleAssistant:
+		for _, r := range m.Reasoning {
+			if r.Origin == from && r.Raw != nil {
+				b = append(separated(b), r.Raw...)
+			}
+		}
+	}
+	for _, a := range m.Attachments {
+		b = appendFile(separated(b), a)
+	}
+	if strings.TrimSpace(m.Content) != "" {
+		b = appendText(separated(b), m.Content)
+	}
+	for _, call := range m.ToolCalls {
+		b = append(separated(b), `{"type":"tool_use","id":`...)
+		b = jsonscan.AppendString(b, safeID(call.ID))
+		b = append(b, `,"name":`...)
+		b = jsonscan.AppendString(b, call.Name)
+		b = append(b, `,"input":`...)
+		b = append(appendInput(b, call.Args), '}')
+	}
+	return b
+}
+
+func separated(b []byte) []byte {
+	if len(b) > 0 {
+		b = append(b, ',')
+	}
+	return b
+}
+
+func appendText(b []byte, text string) []byte {
+	b = append(b, `{"type":"text","text":`...)
+	return append(jsonscan.AppendString(b, text), '}')
+}
+
+func appendResult(b []byte, m llm.Message) []byte {
+	b = append(b, `{"type":"tool_result","tool_use_id":`...)
+	b = jsonscan.AppendString(b, safeID(m.ToolCallID))
+	text := strings.TrimSpace(m.Content) != ""
+	switch {
+	case len(m.Attachments) > 0:
+		b = append(b, `,"content":[`...)
+		if text {
+			b = append(appendText(b, m.Content), ',')
+		}
+		for i, a := range m.Attachments {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendFile(b, a)
+		}
+		b = append(b, ']')
+	case text:
+		b = append(b, `,"content":`...)
+		b = jsonscan.AppendString(b, m.Content)
+	}
+	if m.Failed {
+		b = append(b, `,"is_error":true`...)
+	}
+	return append(b, '}')
+}
+
+// appendFile writes what the API can show to a model, and a note of what it
+// cannot.
+func appendFile(b []byte, a llm.Attachment) []byte {
+	media, _, err := mime.ParseMediaType(a.MediaType)
+	if err != nil {
+		media = a.MediaType
+	}
+	switch {
+	case media == "image/png", media == "image/jpeg", media == "image/gif", media == "image/webp":
+		b = append(b, `{"type":"image","source":{"type":"base64","media_type":`...)
+	case media == "application/pdf":
+		b = append(b, `{"type":"document","source":{"type":"base64","media_type":`...)
+	case strings.HasPrefix(media, "text/"):
+		b = append(b, `{"type":"document","source":{"type":"text","media_type":"text/plain","data":`...)
+		b = append(jsonscan.AppendString(b, llm.Clean(string(a.Data))), '}')
+		if a.Name != "" {
+			b = append(b, `,"title":`...)
+			b = jsonscan.AppendString(b, a.Name)
+		}
+		return append(b, '}')
+	default:
+		return appendText(b, "[the file "+a.Name+" of the type "+media+" cannot be shown to this model]")
+	}
+	b = jsonscan.AppendString(b, media)
+	b = append(b, `,"data":"`...)
+	b = base64.StdEncoding.AppendEncode(b, a.Data)
+	return append(b, `"}}`...)
+}
+
+// appendInput writes a call's arguments, which must be an object. What the
+// model wrote instead is kept inside one, so that it sees its mistake.
+func appendInput(b []byte, args string) []byte {
+	args = strings.TrimSpace(args)
+	switch {
+	case args == "":
+		return append(b, "{}"...)
+	case args[0] == '{' && json.Valid([]byte(args)):
+		return append(b, args...)
+	}
+	b = append(b, `{"invalid_arguments":`...)
+	return append(jsonscan.AppendString(b, args), '}')
+}
+
+// safeID maps the ids of other providers to the characters that are allowed
+// here. A changed one carries a hash, so that two never become the same.
+func safeID(id string) string {
+	safe := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, id)
+	if safe == id && id != "" {
+		return id
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return safe + "_" + strconv.FormatUint(uint64(h.Sum32()), 36)
+}

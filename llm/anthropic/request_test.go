@@ -1,0 +1,235 @@
+package anthropic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"clm/llm"
+)
+
+// conversation has one of everything.
+func conversation() []llm.Message {
+	from := origin("claude-x")
+	png := llm.Attachment{Name: "a.png", MediaType: "image/png", Data: []byte("png")}
+	return []llm.Message{
+		{Role: llm.RoleUser, Content: "look at <these>", Attachments: []llm.Attachment{
+			png, {Name: "b.pdf", MediaType: "application/pdf", Data: []byte("pdf")},
+			{Name: "c.md", MediaType: "text/markdown; charset=utf-8", Data: []byte("# c")}, {Name: "d.zip", MediaType: "application/zip"},
+		}},
+		{
+			Role: llm.RoleAssistant, Content: "I will.",
+			Reasoning: []llm.Reasoning{
+				{Origin: from, Text: "Hm.", Raw: json.RawMessage(`{"type":"thinking","thinking":"Hm.","signature":"s/+"}`)},
+				{Origin: "anthropic/claude-y", Text: "foreign", Raw: json.RawMessage(`{"type":"thinking"}`)},
+				{Origin: from, Text: "without its block"},
+			},
+			ToolCalls: []llm.ToolCall{
+				{ID: "toolu_1", Name: "up", Args: `{"s": "a", "n": 12345678901234567890}`},
+				{ID: "functions.up:0", Name: "up", Args: ``},
+				{ID: "functions.up_0", Name: "up", Args: `{"cut`},
+			},
+		},
+		{Role: llm.RoleTool, ToolCallID: "toolu_1", ToolName: "up", Content: "A"},
+		{Role: llm.RoleTool, ToolCallID: "functions.up:0", ToolName: "up", Content: "bad", Failed: true},
+		{Role: llm.RoleTool, ToolCallID: "functions.up_0", ToolName: "up", Attachments: []llm.Attachment{png}},
+		{Role: llm.RoleUser, Content: "and hurry"},
+		{Role: llm.RoleAssistant, Content: "Done."},
+		{Role: llm.RoleUser, Content: "thanks"},
+	}
+}
+
+func TestRequest(t *testing.T) {
+	c := client(t, serve(""))
+	got := c.encode(&llm.Request{
+		Model: "claude-x", System: "be brief", Messages: llm.NewHistory(conversation()).Request(origin("claude-x")),
+		Tools:  []llm.Tool{{Name: "now", Schema: nil}, {Name: "up", Description: "upcase", Schema: json.RawMessage(`{"properties":{"s":{"type":"string"}},"required":null}`)}},
+		Stream: true, DisableParallelToolCalls: true, MaxTokens: 99,
+	})
+	var b bytes.Buffer
+	if err := json.Indent(&b, got, "", " "); err != nil {
+		t.Fatalf("%v in %s", err, got)
+	}
+	b.WriteByte('\n')
+	const file = "testdata/request.json"
+	if *update {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+func TestRequestOfOddConversations(t *testing.T) {
+	tests := []struct {
+		name string
+		msgs []llm.Message
+		want string // the roles, with the number of blocks
+	}{
+		{"nothing", nil, ""},
+		{"begins with an answer", []llm.Message{{Role: llm.RoleAssistant, Content: "a"}, {Role: llm.RoleUser, Content: "b"}}, "user1 assistant1 user1"},
+		{
+			"neighbours", []llm.Message{
+				{Role: llm.RoleUser, Content: "a"}, {Role: llm.RoleUser, Content: "b"}, {Role: llm.RoleAssistant, Content: "c"},
+				{Role: llm.RoleAssistant, Content: "d"}, {Role: llm.RoleUser, Content: "e"},
+			}, "user2 assistant2 user1",
+		},
+		{"blank text", []llm.Message{{Role: llm.RoleUser, Content: "a"}, {Role: llm.RoleAssistant, Content: " \n"}, {Role: llm.RoleUser, Content: "e"}}, "user2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var body struct {
+				System   any
+				Messages []struct {
+					Role    string
+					Content []map[string]any
+				}
+			}
+			data := client(t, serve("")).encode(&llm.Request{Model: "m", System: " ", Messages: tt.msgs})
+			if err := json.Unmarshal(data, &body); err != nil {
+				t.Fatalf("%v in %s", err, data)
+			}
+			var got []string
+			for _, m := range body.Messages {
+				got = append(got, fmt.Sprint(m.Role, len(m.Content)))
+			}
+			if strings.Join(got, " ") != tt.want || body.System != nil {
+				t.Errorf("messages %v, want %s; system %v", got, tt.want, body.System)
+			}
+		})
+	}
+}
+
+// TestRequestsContinue checks what the server's cache needs: without the
+// marks, each request begins with all of the one before, and the place where
+// that one ended is marked again.
+func TestRequestsContinue(t *testing.T) {
+	c := client(t, serve(""))
+	tools := []llm.Tool{{Name: "up"}}
+	h := llm.NewHistory([]llm.Message{{Role: llm.RoleUser, Content: "go"}})
+	before := ""
+	for i := range 6 {
+		id := fmt.Sprint("c", i)
+		data := string(c.encode(&llm.Request{Model: "claude-x", System: "s", Tools: tools, Messages: h.Request(origin("claude-x"))}))
+		if n := strings.Count(data, cacheMark); n != min(3+min(i, 1), 4) {
+			t.Errorf("request %d has %d marks:\n%s", i, n, data)
+		}
+		end := strings.TrimSuffix(before, "]}]}")
+		if plain := unmarked(data); !strings.HasPrefix(plain, unmarked(end)) {
+			t.Errorf("request %d does not continue the one before:\n%s\n%s", i, plain, before)
+		}
+		last := strings.LastIndex(data[:strings.LastIndex(data, cacheMark)], cacheMark)
+		if i > 0 && unmarked(data[:last+len(cacheMark)])+"}" != unmarked(end) {
+			t.Errorf("request %d is not marked where the one before ended", i)
+		}
+		before = data
+		h.Append(
+			llm.Message{Role: llm.RoleAssistant, Content: "text", ToolCalls: []llm.ToolCall{{ID: id, Name: "up"}, {ID: id + "b", Name: "up"}}},
+			llm.Message{Role: llm.RoleTool, ToolCallID: id, Content: "r"}, llm.Message{Role: llm.RoleTool, ToolCallID: id + "b", Content: "r"},
+		)
+	}
+}
+
+func unmarked(s string) string { return strings.ReplaceAll(s, cacheMark, "") }
+
+func TestMaxTokens(t *testing.T) {
+	for model, want := range map[string]int{
+		"claude-3-opus-20240229": 4096, "us.anthropic.claude-3-5-sonnet-20241022-v2:0": 8192, "claude-3-7-sonnet-latest": 32000,
+		"anthropic/claude-sonnet-4.5": 32000, "claude-opus-4-1@20250805": 32000, "claude-haiku-9": 32000, "kimi-k2": 8192, "claude-x": 8192,
+	} {
+		if got := defaultMaxTokens(model); got != want {
+			t.Errorf("%s: %d, want %d", model, got, want)
+		}
+	}
+	s := &server{status: 400, body: func() io.Reader {
+		return strings.NewReader(`{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 32000 > 4096, which is the maximum allowed number of output tokens for claude-sonnet-5"}}`)
+	}}
+	c := client(t, s)
+	for range 2 {
+		if _, err := c.Complete(t.Context(), &llm.Request{Model: "claude-sonnet-5"}, nil); kindOf(err) != llm.ErrRequest {
+			t.Errorf("error %v", err)
+		}
+	}
+	var asked []string
+	for _, b := range s.bodies {
+		_, after, _ := strings.Cut(b, `"max_tokens":`)
+		n, _, _ := strings.Cut(after, ",")
+		asked = append(asked, n)
+	}
+	if got := strings.Join(asked, " "); got != "32000 4096 4096" {
+		t.Errorf("asked for %s tokens, want 32000, then 4096 for good", got)
+	}
+}
+
+// BenchmarkChain builds the requests of a turn of 400 calls: each message is
+// encoded once.
+func BenchmarkChain(b *testing.B) {
+	c := client(b, serve(""))
+	b.ReportAllocs()
+	for b.Loop() {
+		h := llm.NewHistory([]llm.Message{{Role: llm.RoleUser, Content: "go"}})
+		for i := range 200 {
+			id := fmt.Sprint("c", i)
+			h.Append(
+				llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: id, Name: "up", Args: `{"s":"abc"}`}}},
+				llm.Message{Role: llm.RoleTool, ToolCallID: id, Content: "the result of the tool"},
+			)
+			c.encode(&llm.Request{Model: "claude-x", System: "s", Messages: h.Request(origin("claude-x"))})
+		}
+	}
+}
+
+// stream is an answer of n text deltas.
+func stream(n int) string {
+	var b strings.Builder
+	b.WriteString("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"content\":[],\"usage\":{\"input_tokens\":9}}}\n\n")
+	b.WriteString("event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n")
+	for range n {
+		b.WriteString("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" some words\"}}\n\n")
+	}
+	b.WriteString("event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":400}}\n\n")
+	b.WriteString("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
+	return b.String()
+}
+
+func BenchmarkStream200(b *testing.B) {
+	c := client(b, serve(stream(200)))
+	req := &llm.Request{Model: "claude-x", Stream: true, Messages: []llm.Message{{Role: llm.RoleUser, Content: "hi"}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Complete(b.Context(), req, func(llm.Delta) {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func ExampleNew() {
+	c, err := New(llm.Connection{URL: "http://gateway/v1"}, serve(stream(3)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	req := &llm.Request{Model: "claude-x", Stream: true, Messages: []llm.Message{{Role: llm.RoleUser, Content: "hi"}}}
+	resp, err := c.Complete(context.Background(), req, func(d llm.Delta) { fmt.Print(d.Text) })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("\n%s, %d tokens\n", resp.Finish, resp.Usage.Total())
+	// Output:
+	//  some words some words some words
+	// stop, 409 tokens
+}
