@@ -167,8 +167,10 @@ func (n *Node) Receive(c actor.Context) {
 		n.sys.kinds[n.Kind].Add(-1)
 		close(n.done)
 	case *actor.Terminated:
-		if child := n.forget(m.Who.Id); child != nil {
-			n.deliver(c, ChildEnded{child, child.Err()})
+		// A system message overtakes what the child sent before it ended;
+		// through the mailbox it comes after.
+		if child := n.forget(m.Who.Id); child != nil && !n.stopping {
+			c.Send(n.pid, ChildEnded{child, child.Err()})
 		}
 	case *actor.Restarting, *actor.ReceiveTimeout:
 	default:

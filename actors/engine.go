@@ -1,0 +1,237 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"runtime/metrics"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"clm/actors/internal/agent"
+	"clm/actors/internal/family"
+	"clm/actors/msg"
+	"clm/llm"
+)
+
+// Engine is the root of everything that clm starts.
+type Engine struct {
+	opts  Options
+	sys   *family.System
+	root  *family.Node
+	own   bool // the actor system is ours
+	turns atomic.Int64
+	ids   atomic.Uint64
+}
+
+// Start starts an engine. When ctx ends, the engine stops; see [Engine.Stop]
+// for waiting until it has.
+func Start(ctx context.Context, opts Options) (*Engine, error) {
+	if opts.Transport == nil {
+		opts.Transport = llm.NewTransport()
+	}
+	if opts.Clock == nil {
+		opts.Clock = family.SystemClock{}
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Grace == 0 {
+		opts.Grace = 2 * time.Second
+	}
+	if opts.Version == "" {
+		opts.Version = "dev"
+	}
+	own := opts.System == nil
+	if own {
+		opts.System = actor.NewActorSystem(
+			actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(quiet{opts.Logger.Handler()}) }),
+			actor.WithDeadLetterThrottleInterval(time.Millisecond))
+	}
+	e := &Engine{opts: opts, own: own}
+	e.sys = &family.System{Actors: opts.System, Clock: opts.Clock, Log: opts.Logger, Grace: opts.Grace, Trace: e.trace()}
+	root, err := e.sys.SpawnRoot(ctx, family.Spec{Kind: family.KindEngine, Behavior: &engine{e: e, agents: map[string]*family.Node{}, conns: map[string]*connection{}}})
+	if err != nil {
+		return nil, err
+	}
+	e.root = root
+	return e, nil
+}
+
+func (e *Engine) trace() func(Trace) {
+	watch, log := e.opts.Watch, e.opts.Logger
+	switch {
+	case e.opts.Trace:
+		return func(t Trace) {
+			log.Debug("message", "from", t.From.String(), "to", t.ToPath, "type", fmt.Sprintf("%T", t.Message))
+			if watch != nil {
+				watch(t)
+			}
+		}
+	}
+	return watch
+}
+
+// Stop ends all agents and waits until nothing of the engine is alive, or ctx
+// ends. It returns what was left behind after the grace period, if anything.
+func (e *Engine) Stop(ctx context.Context) error {
+	e.root.Stop()
+	select {
+	case <-e.root.Done():
+	case <-ctx.Done():
+		return fmt.Errorf("stop engine: %w", context.Cause(ctx))
+	}
+	if e.own {
+		e.opts.System.Shutdown()
+	}
+	if t, ok := e.opts.Transport.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+	if n := e.sys.Abandoned.Load(); n > 0 {
+		return fmt.Errorf("stop engine: %d goroutine(s) ignored their cancellation and were left behind", n)
+	}
+	return nil
+}
+
+// Done is closed when nothing of the engine is alive any more.
+func (e *Engine) Done() <-chan struct{} { return e.root.Done() }
+
+// PID is the engine's actor.
+func (e *Engine) PID() *actor.PID { return e.root.PID() }
+
+// Tree pictures the live actors.
+func (e *Engine) Tree() Info { return e.root.Info() }
+
+// Count is how many actors of a kind there are and ever were.
+type Count struct {
+	Kind          string
+	Live, Spawned int64
+}
+
+// Counts counts the actors by kind, by rank.
+func (e *Engine) Counts() []Count {
+	var out []Count
+	for _, k := range family.Kinds() {
+		out = append(out, Count{k.String(), e.sys.Live(k), e.sys.Spawned(k)})
+	}
+	return out
+}
+
+// Goroutines is how many goroutines run at the actors' edges now; Abandoned how
+// many were ever left behind because they ignored their cancellation.
+func (e *Engine) Goroutines() (live, abandoned int64) {
+	return e.sys.Effects.Load(), e.sys.Abandoned.Load()
+}
+
+// Spawn starts an agent.
+func (e *Engine) Spawn(ctx context.Context, o AgentOptions) (*Agent, error) {
+	if o.ID == "" {
+		o.ID = fmt.Sprintf("a%d", e.ids.Add(1))
+	}
+	h := newHost(e, o)
+	if err := h.permissions(o.Permissions); err != nil {
+		return nil, fmt.Errorf("agent %s: %w", o.ID, err)
+	}
+	reply := make(chan error, 1)
+	e.sys.Send(e.root.PID(), spawnAgent{h, reply})
+	select {
+	case err := <-reply:
+		if err != nil {
+			return nil, fmt.Errorf("agent %s: %w", o.ID, err)
+		}
+		return h.handle, nil
+	case <-e.root.Done():
+		return nil, fmt.Errorf("agent %s: %w", o.ID, msg.ErrStopped)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("agent %s: %w", o.ID, context.Cause(ctx))
+	}
+}
+
+// engine is the root actor: it knows the agents and the connections.
+type engine struct {
+	e      *Engine
+	agents map[string]*family.Node
+	conns  map[string]*connection
+}
+
+// spawnAgent asks the engine for an agent; the answer goes into the channel.
+type spawnAgent struct {
+	host  *host
+	reply chan<- error
+}
+
+// connect asks the engine for a model's shared connections.
+type connect struct {
+	model Model
+	reply chan<- connected
+}
+
+type connected struct {
+	model resolved
+	err   error
+}
+
+func (r *engine) Receive(n *family.Node, c actor.Context, message any) {
+	switch m := message.(type) {
+	case spawnAgent:
+		m.reply <- r.spawn(n, c, m.host)
+	case connect:
+		model, err := r.resolve(m.model)
+		m.reply <- connected{model, err}
+	case family.ChildEnded:
+		delete(r.agents, m.Child.Name)
+	}
+}
+
+func (r *engine) spawn(n *family.Node, c actor.Context, h *host) error {
+	id := h.opts.ID
+	if _, taken := r.agents[id]; taken {
+		return errors.New("an agent of this id is running")
+	}
+	if limit := r.e.opts.MaxAgents; limit > 0 && len(r.agents) >= limit {
+		return fmt.Errorf("%d agents run, as many as may: %w", limit, msg.ErrOverloaded)
+	}
+	model, err := r.resolve(h.opts.Model)
+	if err != nil {
+		return err
+	}
+	h.setModel(model)
+	cfg := agent.Config{ID: id, History: llm.NewHistory(h.opts.History), View: &h.handle.view, Host: h}
+	if h.opts.OnEvent != nil {
+		cfg.Sinks = append(cfg.Sinks, h.handle.callback(h.opts.OnEvent))
+	}
+	h.opts.History = nil // it is the actor's now
+	node, err := n.Spawn(c, agent.Spec(cfg))
+	if err != nil {
+		return err
+	}
+	h.handle.node = node
+	r.agents[id] = node
+	return nil
+}
+
+// admit says why no turn may start now, and counts the one that may.
+func (e *Engine) admit() error {
+	if limit := e.opts.MaxTurns; limit > 0 && e.turns.Load() >= int64(limit) {
+		return fmt.Errorf("%d turns are in flight, as many as may: %w", limit, msg.ErrOverloaded)
+	}
+	if limit := e.opts.MaxMemory; limit > 0 {
+		if used := heapBytes(); used > limit {
+			return fmt.Errorf("the heap holds %d MiB of at most %d: %w", used>>20, limit>>20, msg.ErrOverloaded)
+		}
+	}
+	return nil
+}
+
+func heapBytes() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64())
+}
+
+func jitter() float64 { return rand.Float64() }

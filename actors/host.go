@@ -1,0 +1,286 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"golang.org/x/time/rate"
+
+	"clm/actors/internal/agent"
+	"clm/actors/internal/family"
+	"clm/actors/internal/model"
+	"clm/actors/internal/permit"
+	"clm/actors/internal/plugin"
+	"clm/actors/internal/toolcall"
+	"clm/actors/internal/turn"
+	"clm/actors/msg"
+	"clm/llm"
+)
+
+// host wires one agent: what its actor has done by others. Its methods run on
+// the agent's actor, but for those that turns and listeners use through atomics.
+type host struct {
+	e        *Engine
+	opts     AgentOptions
+	handle   *Agent
+	model    resolved
+	tools    atomic.Pointer[Toolset]
+	rules    *permit.Rules
+	rate     *rate.Limiter
+	volatile func(string) bool
+	limit    atomic.Int64 // autocompact threshold in tokens, as configured for the model; 0: by the window
+}
+
+// The changes of settings that [host.Configure] knows.
+type (
+	setModel   struct{ model resolved }
+	setTools   struct{ tools *Toolset }
+	addTool    struct{ tool Tool }
+	removeTool struct{ name string }
+)
+
+func newHost(e *Engine, o AgentOptions) *host {
+	h := &host{e: e, opts: o, volatile: matcher(o.Volatile)}
+	h.handle = &Agent{host: h}
+	h.tools.Store(o.Tools)
+	if o.ToolRate > 0 {
+		h.rate = rate.NewLimiter(rate.Limit(o.ToolRate), max(o.ToolBurst, 1))
+	}
+	return h
+}
+
+func (h *host) permissions(p Permissions) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("working folder: %w", err)
+	}
+	home, _ := os.UserHomeDir() // without one, ~/ in a rule is literal
+	h.rules, err = permit.New(permit.Options{Allow: p.Allow, Deny: p.Deny, AllowAll: p.AllowAll, Dir: dir, Home: home})
+	return err
+}
+
+func (h *host) setModel(m resolved) {
+	h.model = m
+	h.handle.view.ContextMax.Store(m.ContextSize)
+}
+
+// threshold is where the conversation is compacted now. It may be called from
+// any goroutine.
+func (h *host) threshold() int64 {
+	return turn.Threshold(0, h.handle.view.ContextMax.Load(), h.percent())
+}
+
+func (h *host) percent() int {
+	if p := int(h.limit.Load()); p > 0 {
+		return p
+	}
+	return DefaultAutocompactPct
+}
+
+// StartTurn implements [agent.Host].
+func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*family.Node, error) {
+	m := h.model
+	cfg := turn.Config{
+		ID: t.ID, Agent: n.PID(), History: t.History, Compact: t.Compact,
+		System: h.opts.System, Model: m.ID, Origin: m.origin,
+		Tools:  func() []llm.Tool { return h.tools.Load().tools() },
+		Stream: !h.opts.NoStream, Sequential: h.opts.Sequential, MaxIterations: iterations(h.opts.MaxIterations),
+		Volatile: h.volatile, NoTools: t.NoTools, MaxOutputTokens: m.MaxOutputTokens,
+		ContextMax: h.handle.view.ContextMax.Load(), Percent: h.percent(), Usage: t.Usage,
+		Probe: h.probe(m),
+		Spend: func(u llm.Usage) error { return h.opts.Budget.spend(u, m.Price.Of(u)) },
+		Price: m.Price.Of,
+		SpawnModel: func(n *family.Node, c actor.Context) (*family.Node, error) {
+			return n.Spawn(c, model.Spec(model.Config{Agent: h.handle.node.PID(), Turn: t.ID, Connections: m.conns, Rand: jitter}))
+		},
+		SpawnTool: func(n *family.Node, c actor.Context, call llm.ToolCall) (*family.Node, error) {
+			return h.spawnTool(n, c, t.ID, call.Name, call.ID, 0)
+		},
+	}
+	h.e.turns.Add(1)
+	node, err := n.Spawn(c, turn.Spec(cfg, fmt.Sprint(t.ID)))
+	if err != nil {
+		h.e.turns.Add(-1)
+	}
+	return node, err
+}
+
+// TurnEnded implements [agent.Host].
+func (h *host) TurnEnded() { h.e.turns.Add(-1) }
+
+// Stopping implements [agent.Host].
+func (h *host) Stopping(*family.Node) {}
+
+func iterations(n int) int {
+	switch {
+	case n == 0:
+		return DefaultMaxIterations
+	case n < 0:
+		return 0
+	}
+	return n
+}
+
+// probe asks the server for the window, once for all agents of the model.
+func (h *host) probe(m resolved) func(ctx context.Context) (int64, error) {
+	if m.ContextSize > 0 || h.handle.view.ContextMax.Load() > 0 || m.Connection.Kind == llm.KindDemo {
+		return nil
+	}
+	return func(ctx context.Context) (int64, error) {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return m.conns[0].Client.ContextSize(ctx, m.ID)
+	}
+}
+
+// spawnTool spawns the toolcall of one call.
+func (h *host) spawnTool(n *family.Node, c actor.Context, turn uint64, name, id string, depth int) (*family.Node, error) {
+	cfg := toolcall.Config{Agent: h.handle.node.PID(), Turn: turn, Nested: depth > 0, Timeout: DefaultToolTimeout}
+	if e := h.tools.Load().get(name); e != nil {
+		cfg.Tool, cfg.Check = e.tool, e.check
+		if p := e.plugin; p != nil {
+			cfg.Plugin = p.name
+			cfg.Spawn = func(n *family.Node, c actor.Context, pid *actor.PID, call llm.ToolCall) (*family.Node, error) {
+				return h.spawnTask(n, c, taskOf{p, pid, turn, call, depth, e.tool})
+			}
+		}
+	}
+	return n.Spawn(c, toolcall.Spec(cfg, id))
+}
+
+// SpawnPlugin implements [agent.Host].
+func (h *host) SpawnPlugin(n *family.Node, c actor.Context, name string) (*family.Node, error) {
+	p := h.tools.Load().plugins[name]
+	if p == nil {
+		return nil, errors.New("it is not loaded any more")
+	}
+	pid := n.PID()
+	return n.Spawn(c, plugin.Spec(plugin.Config{
+		Program: p.program, Options: p.options, Access: p.loadAccess,
+		Notice: func(text string) { h.e.sys.Send(pid, msg.Notice{Text: text}) },
+	}))
+}
+
+// Admit implements [agent.Host].
+func (h *host) Admit() error {
+	if err := h.e.admit(); err != nil {
+		return err
+	}
+	return h.opts.Budget.admit()
+}
+
+func (h *host) query(p msg.PrepareTool) permit.Query {
+	q := permit.Query{Tool: p.Tool, Args: p.Args, NoPrompt: p.NoPrompt, Path: p.Path}
+	if p.File != "" {
+		q.Path, q.Access = p.File, permit.Read
+		if p.Write {
+			q.Access = permit.Write
+		}
+	}
+	return q
+}
+
+// Decide implements [agent.Host].
+func (h *host) Decide(p msg.PrepareTool) (agent.Verdict, string) {
+	q := h.query(p)
+	switch v, why := h.rules.Decide(q); {
+	case v == permit.Allow:
+		return agent.Allow, why
+	case v == permit.Deny:
+		return agent.Deny, why
+	case !h.opts.Permissions.Ask:
+		return agent.Deny, "permission denied: " + permit.HowToAllow(q)
+	}
+	return agent.Ask, ""
+}
+
+// Remember implements [agent.Host].
+func (h *host) Remember(p msg.PrepareTool, allow bool) { h.rules = h.rules.Remember(h.query(p), allow) }
+
+// Question implements [agent.Host].
+func (h *host) Question(p msg.PrepareTool) string { return permit.Question(h.query(p), p.Reason) }
+
+// Rate implements [agent.Host].
+func (h *host) Rate(now time.Time) time.Duration {
+	if h.rate == nil {
+		return 0
+	}
+	return h.rate.ReserveN(now, 1).DelayFrom(now)
+}
+
+// Check implements [agent.Host].
+func (h *host) Check(ctx context.Context) msg.Connection {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	models, err := h.model.conns[0].Client.Models(ctx)
+	if err != nil {
+		return msg.Connection{Error: err.Error()}
+	}
+	out := msg.Connection{OK: true}
+	for _, m := range models {
+		out.Models = append(out.Models, m.ID)
+	}
+	return out
+}
+
+// Configure implements [agent.Host].
+func (h *host) Configure(m any, busy bool) (known bool, drop []string, err error) {
+	switch m := m.(type) {
+	case setModel:
+		if busy {
+			return true, nil, msg.ErrBusy
+		}
+		h.setModel(m.model)
+	case setTools:
+		drop = h.dropped(m.tools)
+		h.tools.Store(m.tools)
+	case addTool:
+		err = h.change(h.tools.Load().with(GoTools{m.tool}))
+	case removeTool:
+		err = h.change(h.tools.Load().without(m.name))
+	default:
+		return false, nil, nil
+	}
+	return true, drop, err
+}
+
+func (h *host) change(t *Toolset, err error) error {
+	if err == nil {
+		h.tools.Store(t)
+	}
+	return err
+}
+
+// dropped names the plugins whose files are not the same in the new set.
+func (h *host) dropped(next *Toolset) []string {
+	var out []string
+	old := h.tools.Load()
+	if old == nil {
+		return nil
+	}
+	for name, p := range old.plugins {
+		if next == nil || next.plugins[name] == nil || !next.plugins[name].same(p) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// dataDir is where a plugin may keep files of its own.
+func dataDir(plugin string) string {
+	base := os.Getenv("XDG_DATA_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		base = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(base, "clm", plugin)
+}

@@ -1,0 +1,17 @@
+// Package schema checks the arguments of tool calls against the tools' JSON
+// Schemas, and makes foreign schemas fit to be sent to a model.
+//
+// Guarantees:
+//
+//   - A schema reaches nothing outside itself: a $ref to a file or an address
+//     is not followed, whoever wrote it.
+//   - A schema that cannot be used (a pattern of another dialect, a foreign
+//     $ref, a meaning that would take too long to check) does not lose its
+//     tool: arguments are then only checked to be an object, with a warning.
+//   - Checking takes bounded time, also for schemas that branch without end
+//     and for numbers like 1e999999999.
+//   - The text of an error names every fault by its place, in at most 2 KiB,
+//     for the model to mend.
+//   - Integers of any size keep their value.
+//   - Compiling happens once per schema and [Cache], not once per agent.
+package schema

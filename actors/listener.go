@@ -1,0 +1,214 @@
+package actors
+
+import (
+	"context"
+	"iter"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"clm/actors/internal/agent"
+	"clm/actors/msg"
+)
+
+// Listener is a reader of an agent's events. Between the agent and the reader
+// lies a queue that never makes the agent wait and loses nothing: pieces of text
+// that follow each other are joined while nobody reads them, so that a slow
+// reader costs no more than what was said.
+type Listener struct {
+	mu     sync.Mutex
+	queue  []queued
+	wake   chan struct{} // capacity 1
+	closed bool
+}
+
+// Listen starts to collect the agent's events, from the next one on. Close it
+// when it is no longer read.
+func (a *Agent) Listen() (*Listener, error) {
+	l := newListener()
+	if err := a.do(agent.Sink(l)); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func newListener() *Listener { return &Listener{wake: make(chan struct{}, 1)} }
+
+// Push takes an event. It is for the engine.
+func (l *Listener) Push(e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	if n := len(l.queue); n > 0 && l.queue[n-1].join(e) {
+		return
+	}
+	l.queue = append(l.queue, queued{Event: e})
+	l.signal()
+}
+
+func (l *Listener) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// queued is an event that waits, with the text of those that followed it.
+type queued struct {
+	Event
+	more []string
+}
+
+// join adds a piece of text to the one before it.
+func (q *queued) join(e Event) bool {
+	if q.Turn != e.Turn {
+		return false
+	}
+	switch d := e.Data.(type) {
+	case msg.Text:
+		if _, ok := q.Data.(msg.Text); ok {
+			q.more, q.Seq = append(q.more, d.Text), e.Seq
+			return true
+		}
+	case msg.Reasoning:
+		if _, ok := q.Data.(msg.Reasoning); ok {
+			q.more, q.Seq = append(q.more, d.Text), e.Seq
+			return true
+		}
+	}
+	return false
+}
+
+func (q *queued) event() Event {
+	if q.more == nil {
+		return q.Event
+	}
+	switch d := q.Data.(type) {
+	case msg.Text:
+		q.Data = msg.Text{Text: d.Text + strings.Join(q.more, "")}
+	case msg.Reasoning:
+		q.Data = msg.Reasoning{Text: d.Text + strings.Join(q.more, "")}
+	}
+	return q.Event
+}
+
+// Next gives the next event. It waits for one until ctx ends.
+func (l *Listener) Next(ctx context.Context) (Event, error) {
+	for {
+		if e, ok := l.take(); ok {
+			return e, nil
+		}
+		select {
+		case <-l.wake:
+		case <-ctx.Done():
+			return Event{}, context.Cause(ctx)
+		}
+	}
+}
+
+func (l *Listener) take() (Event, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		return Event{}, false
+	}
+	e := l.queue[0].event()
+	l.queue[0] = queued{}
+	l.queue = l.queue[1:]
+	if len(l.queue) == 0 {
+		l.queue = nil
+	} else {
+		l.signal() // for another reader
+	}
+	return e, true
+}
+
+// All ranges over the events until ctx ends.
+func (l *Listener) All(ctx context.Context) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		for {
+			e, err := l.Next(ctx)
+			if err != nil || !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Turn reads events until a turn has ended, giving each to f (which may be
+// nil), and returns its end.
+func (l *Listener) Turn(ctx context.Context, turn uint64, f func(Event)) (msg.TurnDone, error) {
+	for {
+		e, err := l.Next(ctx)
+		if err != nil {
+			return msg.TurnDone{}, err
+		}
+		if f != nil {
+			f(e)
+		}
+		if d, ok := e.Data.(msg.TurnDone); ok && e.Turn == turn {
+			return d, nil
+		}
+	}
+}
+
+// Close drops what was not read and takes no more.
+func (l *Listener) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed, l.queue = true, nil
+}
+
+// callback is a listener that calls a function for each event, on a goroutine
+// of the agent that runs only while there are events.
+type callback struct {
+	*Listener
+	agent   *Agent
+	f       func(Event)
+	running bool // guarded by the listener's mutex
+}
+
+func (a *Agent) callback(f func(Event)) *callback {
+	return &callback{Listener: newListener(), agent: a, f: f}
+}
+
+// Push takes an event. It is for the engine.
+func (k *callback) Push(e Event) {
+	k.Listener.Push(e)
+	k.mu.Lock()
+	start := !k.running
+	k.running = true
+	k.mu.Unlock()
+	if start {
+		k.agent.node.Go("event callback", func(context.Context) any { k.drain(); return nil })
+	}
+}
+
+func (k *callback) drain() {
+	for {
+		e, ok := k.take()
+		if ok {
+			k.call(e)
+			continue
+		}
+		k.mu.Lock()
+		if len(k.queue) == 0 {
+			k.running = false
+			k.mu.Unlock()
+			return
+		}
+		k.mu.Unlock()
+	}
+}
+
+// call keeps a listener's panic from the agent.
+func (k *callback) call(e Event) {
+	defer func() {
+		if r := recover(); r != nil {
+			k.agent.host.e.opts.Logger.Error("event callback panicked", "agent", k.agent.ID(), "event", e.Data.EventName(), "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
+	k.f(e)
+}

@@ -1,0 +1,105 @@
+package actors
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"clm/actors/internal/family"
+	"clm/actors/msg"
+	"clm/llm"
+)
+
+type (
+	// Clock is the time that an engine lives by.
+	Clock = family.Clock
+	// Timer is a started timer of a [Clock].
+	Timer = family.Timer
+	// Event is something that happened in an agent, see package msg.
+	Event = msg.Event
+	// Info is a picture of a live actor and what is below it.
+	Info = family.Info
+)
+
+// Options are what an engine gets from its embedder. The zero value works.
+type Options struct {
+	System    *actor.ActorSystem // whose actors the engine's are; nil: one of its own
+	Transport http.RoundTripper  // of all model requests and plugins' requests; nil: one pooled transport
+	Clock     Clock              // nil: the machine's
+	Logger    *slog.Logger       // nil: nothing is logged
+	Grace     time.Duration      // how long a stop waits for goroutines that ignore it; 0: 2 s
+	Version   string             // for the User-Agent; empty: "dev"
+	Trace     bool               // log each message at debug level
+	// Watch is called for each message that an actor of the engine receives,
+	// on that actor's goroutine; nil: nothing is.
+	Watch func(Trace)
+
+	MaxAgents int   // Spawn past it gives ErrOverloaded; 0: no limit
+	MaxTurns  int   // turns in flight; a submit past it gives ErrOverloaded; 0: no limit
+	MaxMemory int64 // bytes of heap past which a submit gives ErrOverloaded; 0: no limit
+}
+
+// Trace is one message on its way, see [Options].
+type Trace = family.Trace
+
+// Model is a model as it is reached, with what is known of it.
+type Model struct {
+	Connection       llm.Connection
+	ID               string
+	ContextSize      int64   // tokens; 0: ask the server
+	AutocompactPct   int     // of the window; 0: 70
+	MaxOutputTokens  int     // 0: the dialect's default
+	RateTokensPerSec float64 // of the connection, a token being 4 bytes of a request; 0: no limit
+	RateBurst        int     // tokens; 0: one second's worth
+	Price            Price
+	Fallback         []Model // tried in order when no answer has begun
+}
+
+// Price is what a model costs, per million tokens.
+type Price struct{ Input, Output, CacheRead, CacheWrite float64 }
+
+// Of is the price of one request.
+func (p Price) Of(u llm.Usage) float64 {
+	plain := u.Input - u.CacheRead - u.CacheWrite
+	return (float64(plain)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*p.CacheRead + float64(u.CacheWrite)*p.CacheWrite) / 1e6
+}
+
+// Defaults of [AgentOptions].
+const (
+	DefaultMaxIterations  = 200
+	DefaultAutocompactPct = 70
+	DefaultToolTimeout    = 10 * time.Minute
+)
+
+// AgentOptions describe one agent. They are copied whole when it is spawned;
+// the toolset, the budget and the session are shared by reference.
+type AgentOptions struct {
+	ID       string // unique in the engine; empty: one is made
+	Model    Model
+	System   string   // system prompt
+	Tools    *Toolset // nil: none
+	NoStream bool     // ask for whole answers
+
+	Sequential    bool     // one tool call at a time (disable_parallel_tool_calls)
+	MaxIterations int      // tool batches of a turn; 0: 200, negative: no limit
+	Volatile      []string // shell-style patterns of tools whose older results become stubs
+
+	ToolRate  float64 // dispatched calls a second; 0: no limit
+	ToolBurst int     // 0: 1
+
+	Permissions Permissions
+	Budget      *Budget       // ceilings; nil: none
+	History     []llm.Message // of a conversation that goes on
+	OnEvent     func(Event)   // called for each event in order, on a goroutine of its own; see [Agent.Listen]
+}
+
+// Permissions say which gated calls may run.
+type Permissions struct {
+	Allow, Deny []string // rules: TOOL, shell_exec:COMMAND, file:PATH, with * and ?; deny wins
+	AllowAll    bool     // what no rule denies may run
+	// Ask says that someone answers PermissionAsked events. Without it a call
+	// that no rule allows is denied at once.
+	Ask bool
+}

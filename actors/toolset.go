@@ -1,0 +1,156 @@
+package actors
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"clm/actors/internal/tool"
+	"clm/llm"
+)
+
+type (
+	// Tool is a tool in Go.
+	Tool = tool.Tool
+	// ToolCall is one call of a [Tool].
+	ToolCall = tool.Call
+	// ToolOutput is what a [Tool] gives back.
+	ToolOutput = tool.Result
+)
+
+// Toolset is an immutable set of tools, shared by any number of agents.
+type Toolset struct {
+	byName  map[string]*entry
+	order   []*entry
+	specs   []llm.Tool // what a model is told, in the order of adding
+	plugins map[string]*pluginFile
+}
+
+// entry is a tool and where it comes from.
+type entry struct {
+	tool   *tool.Tool
+	plugin *pluginFile // nil: Go
+	check  func(args string) string
+}
+
+// ToolSource is a group of tools: [GoTools] or *[Plugins].
+type ToolSource interface{ entries() []*entry }
+
+// GoTools are tools in Go.
+type GoTools []Tool
+
+func (g GoTools) entries() []*entry {
+	out := make([]*entry, len(g))
+	for i := range g {
+		t := g[i]
+		out[i] = &entry{tool: &t}
+	}
+	return out
+}
+
+// NewToolset makes a set of groups, in their order. A name may come once.
+func NewToolset(groups ...ToolSource) (*Toolset, error) {
+	t := &Toolset{byName: map[string]*entry{}, plugins: map[string]*pluginFile{}}
+	for _, g := range groups {
+		for _, e := range g.entries() {
+			if err := t.add(e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t, nil
+}
+
+func (t *Toolset) add(e *entry) error {
+	name := e.tool.Name
+	if why := badName(name); why != "" {
+		return fmt.Errorf("tool %q: %s", name, why)
+	}
+	if _, taken := t.byName[name]; taken {
+		return fmt.Errorf("tool %q: the name is taken", name)
+	}
+	if err := prepare(e); err != nil {
+		return fmt.Errorf("tool %q: %w", name, err)
+	}
+	t.byName[name] = e
+	t.order = append(t.order, e)
+	if e.plugin != nil {
+		t.plugins[e.plugin.name] = e.plugin
+	}
+	if !e.tool.Hidden {
+		t.specs = append(t.specs, llm.Tool{Name: name, Description: e.tool.Description, Schema: e.tool.Schema})
+	}
+	return nil
+}
+
+func badName(name string) string {
+	if name == "" || len(name) > 64 {
+		return "a tool's name has 1 to 64 characters"
+	}
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' {
+			return "a tool's name has letters, digits, _ and - only"
+		}
+	}
+	return ""
+}
+
+// with is the set and one more group.
+func (t *Toolset) with(groups ...ToolSource) (*Toolset, error) {
+	return NewToolset(append([]ToolSource{t}, groups...)...)
+}
+
+func (t *Toolset) entries() []*entry {
+	if t == nil {
+		return nil
+	}
+	return t.order
+}
+
+// without is the set without one tool.
+func (t *Toolset) without(name string) (*Toolset, error) {
+	if t.get(name) == nil {
+		return nil, fmt.Errorf("tool %q: there is none", name)
+	}
+	return NewToolset(some(slices.DeleteFunc(slices.Clone(t.order), func(e *entry) bool { return e.tool.Name == name })))
+}
+
+type some []*entry
+
+func (s some) entries() []*entry { return s }
+
+func (t *Toolset) get(name string) *entry {
+	if t == nil {
+		return nil
+	}
+	return t.byName[name]
+}
+
+func (t *Toolset) tools() []llm.Tool {
+	if t == nil {
+		return nil
+	}
+	return t.specs
+}
+
+// List is the tools of the set, in order, hidden ones included.
+func (t *Toolset) List() []Tool {
+	var out []Tool
+	for _, e := range t.entries() {
+		out = append(out, *e.tool)
+	}
+	return out
+}
+
+// matcher is a function that tells whether a tool's name matches one of some
+// shell-style patterns.
+func matcher(patterns []string) func(string) bool {
+	patterns = slices.Clone(patterns)
+	return func(name string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			ok, err := path.Match(strings.ReplaceAll(p, "/", "\\/"), name)
+			return err == nil && ok
+		})
+	}
+}
