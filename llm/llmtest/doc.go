@@ -22,7 +22,8 @@
 //	!split 3               send all that follows in pieces of 3 bytes
 //	!flush                 send what there is so far as one piece
 //	!close                 drop the connection here
-//	!hang                  keep the connection open until the client leaves
+//	!hang                  keep the connection open until the client leaves;
+//	                       "!hang first" does not even send the header
 //	!nonl                  drop the newline that ended the line before
 //	!repeat N text         N copies of text
 //	!file PATH [N]         a file's raw bytes (below the model's Dir), N at a time

@@ -65,7 +65,9 @@ func (p *player) directive(name, arg string) bool {
 		p.flush()
 		panic(http.ErrAbortHandler)
 	case "hang":
-		p.flush()
+		if arg != "first" {
+			p.flush()
+		}
 		<-p.r.Context().Done()
 		return false
 	case "nonl":

@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -171,11 +172,7 @@ func appendAssistant(b []byte, m llm.Message, origin string) []byte {
 		b = append(b, `,"type":"function","function":{"name":`...)
 		b = jsonscan.AppendString(b, call.Name)
 		b = append(b, `,"arguments":`...)
-		args := call.Args
-		if args == "" {
-			args = "{}"
-		}
-		b = append(jsonscan.AppendString(b, args), "}}"...)
+		b = append(jsonscan.AppendString(b, sentArgs(call.Args)), "}}"...)
 	}
 	if len(m.ToolCalls) > 0 {
 		b = append(b, ']')
@@ -183,17 +180,22 @@ func appendAssistant(b []byte, m llm.Message, origin string) []byte {
 	return append(b, '}')
 }
 
+// sentArgs is a call's arguments as servers take them back. Some parse them,
+// and refuse the whole conversation for ever when a model once wrote them wrong.
+func sentArgs(args string) string {
+	switch text := strings.TrimSpace(args); {
+	case text == "":
+		return "{}"
+	case text[0] == '{' && json.Valid([]byte(text)):
+		return args
+	}
+	return `{"invalid_arguments":` + string(jsonscan.AppendString(nil, args)) + "}"
+}
+
 // appendReasoning writes the members that the server had sent. Plain text goes
 // back only with a call that it led to: there some servers demand it, elsewhere
 // some refuse it. Structured details always go back.
 func appendReasoning(b []byte, r llm.Reasoning, calls bool) []byte {
-	if r.Raw == nil {
-		if calls && r.Text != "" {
-			b = append(b, `,"reasoning_content":`...)
-			b = jsonscan.AppendString(b, r.Text)
-		}
-		return b
-	}
 	_, details := member(r.Raw, "reasoning_details")
 	for name, value := range jsonscan.Members(r.Raw) {
 		if calls || details {

@@ -13,9 +13,14 @@ import (
 type reasoning struct {
 	fields  []*field // of plain text, in order of appearance
 	details []*detail
+	shows   bool   // shown is known
 	shown   string // the member whose text is shown
 	pending string // to be shown
 }
+
+// ofContent is the field of reasoning that came as a part of the content, which
+// is no member to send back.
+const ofContent = ""
 
 type field struct {
 	name string
@@ -55,8 +60,8 @@ func (r *reasoning) show(name, text string) {
 	if text == "" {
 		return
 	}
-	if r.shown == "" {
-		r.shown = name
+	if !r.shows {
+		r.shows, r.shown = true, name
 	}
 	if r.shown == name {
 		r.pending += text
@@ -77,7 +82,7 @@ func (r *reasoning) addParts(value []byte) {
 			part, _ = member(part, "text")
 		}
 		if jsonscan.IsString(part) {
-			r.plain("thinking", jsonscan.Inner(part))
+			r.plain(ofContent, jsonscan.Inner(part))
 		}
 	}
 }
@@ -139,7 +144,7 @@ func textOf(b []byte) string {
 }
 
 // block is all of it as one block, whose Raw is an object of the members as
-// the server sends and takes them.
+// the server sends and takes them, nil when there is none.
 func (r *reasoning) block(origin string) (llm.Reasoning, bool) {
 	if len(r.fields) == 0 && len(r.details) == 0 {
 		return llm.Reasoning{}, false
@@ -150,6 +155,9 @@ func (r *reasoning) block(origin string) (llm.Reasoning, bool) {
 		s := f.text.String()
 		if f.name == r.shown {
 			text = s
+		}
+		if f.name == ofContent {
+			continue
 		}
 		if len(raw) > 1 {
 			raw = append(raw, ',')
@@ -175,7 +183,10 @@ func (r *reasoning) block(origin string) (llm.Reasoning, bool) {
 	if text == "" {
 		text = r.detailText()
 	}
-	return llm.Reasoning{Origin: origin, Text: text, Raw: append(raw, '}')}, true
+	if raw = append(raw, '}'); len(raw) == 2 {
+		raw = nil
+	}
+	return llm.Reasoning{Origin: origin, Text: text, Raw: raw}, true
 }
 
 func (r *reasoning) detailText() string {

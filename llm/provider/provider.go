@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"clm/llm"
+	"clm/llm/anthropic"
 	"clm/llm/llmtest"
 	"clm/llm/openai"
 )
@@ -18,6 +19,8 @@ func New(conn llm.Connection, rt http.RoundTripper) (llm.Client, error) {
 	switch conn.Kind {
 	case llm.KindOpenAI, llm.KindOllama, "":
 		return asClient(openai.New(conn, rt))
+	case llm.KindAnthropic:
+		return asClient(anthropic.New(conn, rt))
 	case llm.KindDemo:
 		demo := llm.Connection{Name: conn.Name, Kind: llm.KindOpenAI, URL: "http://demo/v1"}
 		return asClient(openai.New(demo, llmtest.NewTransport(llmtest.Demo{})))

@@ -34,6 +34,7 @@ const (
 	maxDrain  = 64 << 10
 
 	maxMessage = 400 // of an error's text
+	maxCode    = 40
 )
 
 var (
@@ -50,7 +51,7 @@ type Client struct {
 	auth  func(http.Header, string)
 	base  *url.URL
 	scrub Scrubber
-	key   string
+	key   llm.Secret
 }
 
 // New makes a client. own is the path of the dialect's requests,
@@ -64,7 +65,7 @@ func New(conn llm.Connection, rt http.RoundTripper, own string, auth func(h http
 	}
 	return &Client{
 		conn: conn, rt: rt, own: own, auth: auth, base: base,
-		scrub: NewScrubber(conn), key: strings.TrimSpace(conn.Key.Reveal()),
+		scrub: NewScrubber(conn), key: llm.Secret(strings.TrimSpace(conn.Key.Reveal())),
 	}, nil
 }
 
@@ -146,7 +147,7 @@ func (c *Client) headers(r *http.Request) {
 	}
 	r.URL.User = nil
 	if c.auth != nil {
-		c.auth(r.Header, c.key)
+		c.auth(r.Header, c.key.Reveal())
 	}
 	for name, value := range c.conn.Headers {
 		if strings.EqualFold(name, "Host") {

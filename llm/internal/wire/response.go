@@ -157,7 +157,11 @@ func (r *Response) Fault(raw json.RawMessage) (err *llm.Error, ok bool) {
 	if f.Message == "" {
 		f.Message = strings.TrimSpace(f.Type + " " + f.Code)
 	}
-	return r.fault(classify(f.status(), f, false), "the server reports: "+f.Message, nil), true
+	message := "the server reports: " + f.Message
+	if f.Code != "" && len(f.Code) <= maxCode && !strings.Contains(f.Message, f.Code) {
+		message += " (" + f.Code + ")"
+	}
+	return r.fault(classify(f.status(), f, false), message, nil), true
 }
 
 // fault cleans the message before it cuts it: a cut key would be missed.

@@ -1,0 +1,76 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"clm/llm"
+	"clm/llm/internal/conformance"
+	"clm/llm/internal/jsonscan"
+)
+
+func TestConformance(t *testing.T) {
+	for _, kind := range []llm.Kind{llm.KindOpenAI, llm.KindOllama} {
+		t.Run(string(kind), func(t *testing.T) {
+			conformance.Run(t, conformance.Dialect{
+				Kind: kind, Path: path, New: newClient, Stream: renderStream, Whole: renderWhole,
+				Error: func(msg string) string { return fmt.Sprintf("data: {\"error\":{\"message\":%q}}\n\n", msg) },
+				Raw: func(inner ...string) string {
+					var b strings.Builder
+					for _, s := range inner {
+						fmt.Fprintf(&b, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%s\"}}]}\n\n", s)
+					}
+					return b.String() + `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+				},
+			})
+		})
+	}
+}
+
+func newClient(conn llm.Connection, rt http.RoundTripper) (llm.Client, error) { return New(conn, rt) }
+
+func quote(s string) string { return string(jsonscan.AppendString(nil, s)) }
+
+func renderStream(a conformance.Answer) string {
+	var b strings.Builder
+	delta := func(format string, args ...any) {
+		fmt.Fprintf(&b, "data: {\"id\":\"x\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]}\n\n", fmt.Sprintf(format, args...))
+	}
+	delta(`{"role":"assistant"}`)
+	for _, s := range a.Text {
+		delta(`{"content":%s}`, quote(s))
+	}
+	for i, c := range a.Calls {
+		delta(`{"tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}]}`, i, quote(c.ID), quote(c.Name))
+		for _, f := range c.Args {
+			delta(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, quote(f))
+		}
+	}
+	fmt.Fprintf(&b, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d}}\n\n", a.Finish, a.Usage.Input, a.Usage.Output)
+	return b.String() + "data: [DONE]\n\n"
+}
+
+func renderWhole(a conformance.Answer) string {
+	message := map[string]any{"role": "assistant", "content": strings.Join(a.Text, "")}
+	var calls []any
+	for _, c := range a.Calls {
+		calls = append(calls, map[string]any{"id": c.ID, "function": map[string]any{"name": c.Name, "arguments": strings.Join(c.Args, "")}})
+	}
+	if calls != nil {
+		message["content"], message["tool_calls"] = nil, calls
+		if len(a.Text) > 0 {
+			message["content"] = strings.Join(a.Text, "")
+		}
+	}
+	out, err := json.Marshal(map[string]any{
+		"choices": []any{map[string]any{"message": message, "finish_reason": a.Finish}},
+		"usage":   map[string]any{"prompt_tokens": a.Usage.Input, "completion_tokens": a.Usage.Output},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
