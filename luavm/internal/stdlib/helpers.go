@@ -121,7 +121,7 @@ func helperFor(a args) int {
 		f, ok := number.ToFloat(a.get(i))
 		if !ok {
 			what := [...]string{"initial value", "limit", "step"}[i-1]
-			a.errorf("'for' %s must be a number", what)
+			a.errorf("bad 'for' %s (number expected, got %s)", what, number.TypeName(a.get(i)))
 		}
 		v[i-1] = lua.LNumber(f)
 	}

@@ -64,8 +64,9 @@ const (
 	Ge
 	// For(init, limit, step): checks the values of a numeric for whose step is
 	// not a literal, and in code that has boxed integers, and returns the three
-	// as LNumbers (boxed ones rounded). Errors: "'for' initial value must be a
-	// number" (limit, step alike; strings do not count as numbers) and
+	// as LNumbers (boxed ones rounded). Errors: "bad 'for' initial value (number
+	// expected, got string)" (limit, step alike; strings do not count as
+	// numbers), checked in the order limit, step, initial value, and
 	// "'for' step is zero".
 	For
 	// Append(t, n, …): stores the values from the third on as t[n+1], t[n+2], …

@@ -151,7 +151,7 @@ type frame struct {
 	up     *frame
 	stmts  []ast.Stmt
 	locals int
-	labels map[string]bool
+	labels map[string]int // the locals at each label, -1 before it is reached
 }
 
 // settle finds the register to close from for each goto of a lowered function
@@ -181,28 +181,37 @@ func (p *parser) settleBlock(f *frame) {
 			inner(s.Stmts, 4)
 		case *ast.GenericForStmt:
 			inner(s.Stmts, 3+len(s.Names))
+		case *ast.LabelStmt:
+			f.find(s.Name)
+			f.labels[s.Name] = f.locals
 		case *ast.GotoStmt:
 			p.marks[s.Line()-markLine].register = f.target(s.Label)
 		}
 	}
 }
 
-// target returns the number of locals in the block that has the label.
+// target returns the number of locals that live on after a jump to the label id.
 func (f *frame) target(id string) int {
-	for ; f.up != nil; f = f.up {
-		if f.labels == nil {
-			f.labels = map[string]bool{}
-			for _, s := range f.stmts {
-				if l, ok := s.(*ast.LabelStmt); ok {
-					f.labels[l.Name] = true
-				}
-			}
-		}
-		if f.labels[id] {
+	for ; ; f = f.up {
+		if n, ok := f.find(id); ok && n >= 0 {
+			return n
+		} else if ok || f.up == nil {
 			return f.locals
 		}
 	}
-	return f.locals
+}
+
+func (f *frame) find(id string) (int, bool) {
+	if f.labels == nil {
+		f.labels = map[string]int{}
+		for _, s := range f.stmts {
+			if l, ok := s.(*ast.LabelStmt); ok {
+				f.labels[l.Name] = -1
+			}
+		}
+	}
+	n, ok := f.labels[id]
+	return n, ok
 }
 
 // patch writes the registers of settle into the CLOSE instructions of a

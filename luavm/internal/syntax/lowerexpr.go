@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -12,7 +13,6 @@ import (
 
 const (
 	flush      = 50 // FieldsPerFlush
-	maxList    = 511 * flush
 	maxConcat  = 50 // operands of a call of Concat
 	exact      = 1 << 53
 	boxesName  = "\x00boxes"
@@ -113,6 +113,10 @@ func (p *parser) operation(op kind, a, b ast.Expr, line int) ast.Expr {
 		return p.arithmetic(string(rune(op)), a, b, line)
 	case '%':
 		return p.modulo(a, b, line)
+	case tIDiv:
+		if n, ok := literal(b); ok && n.float && n.f == 0 {
+			return p.arithmetic("/", a, b, line) // an infinity or NaN, not an error
+		}
 	}
 	return p.call(operatorHelpers[op], line, single(a), single(b))
 }
@@ -280,7 +284,7 @@ func (p *parser) concat(first ast.Expr, terms int) ast.Expr {
 // constructor makes a table. It avoids three faults of compileTableExpr: a call
 // in a last, keyed field counts as the tail of the list; a keyed field after a
 // multiple of 50 list items stores the last 50 again; a tail after a multiple of
-// 50 goes to 1, 2, …; and SETLIST's lost operand beyond 25,550 items.
+// 50 goes to 1, 2, …. Beyond MaxItems, SETLIST loses an operand.
 func (p *parser) constructor(fields []*ast.Field, line int) ast.Expr {
 	e := at(&ast.TableExpr{Fields: fields}, line)
 	items, keyedAfter := 0, false
@@ -296,7 +300,7 @@ func (p *parser) constructor(fields []*ast.Field, line int) ast.Expr {
 			items++
 			continue
 		}
-		if items == 0 || items%flush != 0 && !keyedAfter && items < maxList {
+		if items == 0 || items%flush != 0 && !keyedAfter {
 			return e
 		}
 		e.Fields = fields[:i]
@@ -309,7 +313,10 @@ func (p *parser) constructor(fields []*ast.Field, line int) ast.Expr {
 
 // spread gives list items from the 50th on explicit keys, where needed.
 func (p *parser) spread(e *ast.TableExpr, items int, keyedAfter bool) {
-	if !keyedAfter && items <= maxList {
+	if items > MaxItems {
+		p.fail(fmt.Sprintf("table constructor is too long (limit is %d items)", MaxItems))
+	}
+	if !keyedAfter {
 		return
 	}
 	n := 0

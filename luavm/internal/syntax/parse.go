@@ -30,8 +30,8 @@ type parser struct {
 	used   []Helper
 	needs  [NumHelpers]bool
 	ints   []int64
-	zero   bool // -0.0 occurs
-	noDots bool // "..." occurs in the main function
+	zero   bool               // -0.0 occurs
+	noDots bool               // "..." occurs in the main function
 	boxes  map[ast.Expr]int64 // boxed literals
 }
 

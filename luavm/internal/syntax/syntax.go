@@ -18,6 +18,7 @@ const (
 	MaxConstants = 4096      // different constants of a function
 	MaxFunctions = 2000      // functions of a chunk
 	MaxJumps     = 2000      // labels, gotos and breaks of a function
+	MaxItems     = 511 * 50  // items of a table constructor
 
 	maxLocals   = 200
 	maxUpvalues = 255
