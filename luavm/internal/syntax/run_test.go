@@ -89,13 +89,12 @@ func errorText(L *lua.LState, err error) lua.LValue {
 	return lua.LString(err.Error())
 }
 
-func (m *machine) Charge(*lua.LState, int64)                       {}
-func (m *machine) Store(*lua.LState, *lua.LTable, lua.LValue)      {}
-func (m *machine) Burn(*lua.LState, int64)                         {}
-func (m *machine) Pin(int64)                                       {}
-func (m *machine) Rand() *stdlib.Rand                              { return m.rand }
-func (m *machine) Print(_ *lua.LState, s string)                   { fmt.Fprintln(&m.out, s) }
-
+func (m *machine) Charge(*lua.LState, int64)                  {}
+func (m *machine) Store(*lua.LState, *lua.LTable, lua.LValue) {}
+func (m *machine) Burn(*lua.LState, int64)                    {}
+func (m *machine) Pin(int64)                                  {}
+func (m *machine) Rand() *stdlib.Rand                         { return m.rand }
+func (m *machine) Print(_ *lua.LState, s string)              { fmt.Fprintln(&m.out, s) }
 
 func (m *machine) Protected(L *lua.LState, fn lua.LValue, args []lua.LValue, handler lua.LValue) ([]lua.LValue, lua.LValue, bool) {
 	if m.depth > 150 {
