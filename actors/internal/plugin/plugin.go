@@ -31,29 +31,21 @@ func Spec(cfg Config) family.Spec {
 }
 
 type plugin struct {
-	cfg     Config
-	vm      *luavm.VM
-	loading bool
-	holder  *actor.PID
-	queue   []*actor.PID
-}
-
-// loaded comes from the edge that ran the load-time code.
-type loaded struct {
-	vm  *luavm.VM
-	err error
+	cfg    Config
+	vm     *luavm.VM
+	lent   bool // it was, so that it must be loaded by now
+	holder *actor.PID
+	queue  []*actor.PID
 }
 
 func (p *plugin) Receive(n *family.Node, c actor.Context, message any) {
-	switch m := message.(type) {
+	switch message.(type) {
 	case vm.Lend:
 		p.queue = append(p.queue, c.Sender())
 		p.next(n, c)
 	case vm.Return:
 		p.take(c.Sender())
 		p.next(n, c)
-	case loaded:
-		p.loaded(n, c, m)
 	case family.Stopping:
 		if p.vm != nil {
 			p.vm.Close()
@@ -75,49 +67,35 @@ func (p *plugin) take(from *actor.PID) {
 }
 
 func (p *plugin) next(n *family.Node, c actor.Context) {
-	if p.holder != nil || p.loading || len(p.queue) == 0 {
+	if p.holder != nil || len(p.queue) == 0 {
 		return
 	}
-	if p.vm != nil && p.vm.Broken() != nil {
-		p.cfg.Notice(fmt.Sprintf("plugin %s: its Lua state was lost: %v", p.cfg.Program.Name(), p.vm.Broken()))
+	p.renew()
+	p.holder = p.queue[0]
+	p.queue = p.queue[1:]
+	p.lent = true
+	n.Request(c, p.holder, vm.Lent{VM: p.vm, Load: p.load})
+}
+
+// renew makes a VM where there is none that can be used.
+func (p *plugin) renew() {
+	if p.vm != nil && p.lent {
+		broken := p.vm.Broken()
+		if broken == nil && p.vm.Loaded() {
+			return
+		}
+		if broken != nil && p.vm.Loaded() {
+			p.cfg.Notice(fmt.Sprintf("plugin %s: its Lua state was lost: %v", p.cfg.Program.Name(), broken))
+		}
 		p.vm.Close()
 		p.vm = nil
 	}
 	if p.vm == nil {
-		p.load(n)
-		return
+		p.vm, p.lent = luavm.New(p.cfg.Program, p.cfg.Options), false
 	}
-	p.holder = p.queue[0]
-	p.queue = p.queue[1:]
-	n.Request(c, p.holder, vm.Lent{VM: p.vm})
 }
 
-func (p *plugin) load(n *family.Node) {
-	p.loading = true
-	n.SetState("loading")
-	n.Go("load "+p.cfg.Program.Name(), func(ctx context.Context) any {
-		v := luavm.New(p.cfg.Program, p.cfg.Options)
-		if err := Load(ctx, v, p.cfg.Access); err != nil {
-			v.Close()
-			return loaded{err: err}
-		}
-		return loaded{vm: v}
-	})
-}
-
-func (p *plugin) loaded(n *family.Node, c actor.Context, m loaded) {
-	p.loading = false
-	n.SetState("")
-	p.vm = m.vm
-	if m.err != nil {
-		for _, pid := range p.queue {
-			n.Request(c, pid, vm.Lent{Err: m.err})
-		}
-		p.queue = nil
-		return
-	}
-	p.next(n, c)
-}
+func (p *plugin) load(ctx context.Context, v *luavm.VM) error { return Load(ctx, v, p.cfg.Access) }
 
 // Load runs a VM's load-time code to its end on the caller's goroutine. access
 // carries out its file accesses.

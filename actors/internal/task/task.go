@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -53,8 +54,9 @@ type task struct {
 	main bool
 	run  vm.RunTask
 	co   *luavm.Task
-	in   luavm.Answer // what the next slice is resumed with
-	vm   *luavm.VM    // while it is lent
+	in   luavm.Answer   // what the next slice is resumed with
+	vm   *luavm.VM      // while it is lent
+	lua  sync.WaitGroup // the goroutine that runs it
 
 	asking bool       // a Lend is out
 	ended  bool       // the coroutine has ended
@@ -80,6 +82,7 @@ type (
 	stepped  struct{ yield luavm.Yield }
 	timedOut struct{ wait *luavm.Wait }
 	wallOver struct{}
+	loaded   struct{ err error }
 	placed   struct {
 		path string
 		ask  bool
@@ -94,6 +97,8 @@ func (t *task) Receive(n *family.Node, c actor.Context, message any) {
 		t.ask(n, c)
 	case vm.Lent:
 		t.lent(n, c, m)
+	case loaded:
+		t.loaded(n, c, m)
 	case stepped:
 		t.stepped(n, c, m.yield)
 	case vm.RequestDone:
@@ -142,22 +147,45 @@ func (t *task) pause(n *family.Node) {
 
 func (t *task) lent(n *family.Node, c actor.Context, m vm.Lent) {
 	t.asking = false
-	if m.Err != nil {
-		t.finish(n, c, vm.TaskDone{ID: 1, Failed: true, Result: &luavm.Result{Text: m.Err.Error(), Failed: true}})
-		return
-	}
 	if t.main {
 		t.since = n.System().Clock.Now()
 		t.unlimit = n.After(max(t.left, 0), wallOver{})
 	}
 	t.vm = m.VM
+	if !m.VM.Loaded() {
+		n.SetState("loading the plugin")
+		t.lua.Add(1)
+		n.Go("load plugin", func(ctx context.Context) any {
+			defer t.lua.Done()
+			return loaded{m.Load(ctx, m.VM)}
+		})
+		return
+	}
+	t.step(n)
+}
+
+func (t *task) loaded(n *family.Node, c actor.Context, m loaded) {
+	if m.err != nil {
+		t.ended = true
+		n.Request(c, t.cfg.Plugin, vm.Return{})
+		t.finish(n, c, vm.TaskDone{ID: 1, Failed: true, Result: &luavm.Result{Text: m.err.Error(), Failed: true}})
+		return
+	}
+	t.step(n)
+}
+
+func (t *task) step(n *family.Node) {
 	if t.co == nil {
-		t.co = m.VM.Call(t.run.Tool, t.run.Args).Main()
+		t.co = t.vm.Call(t.run.Tool, t.run.Args).Main()
 	}
 	n.SetState("running Lua")
 	co, in := t.co, t.in
 	t.in = luavm.Answer{}
-	n.Go("lua", func(ctx context.Context) any { return stepped{co.Step(ctx, in)} })
+	t.lua.Add(1)
+	n.Go("lua", func(ctx context.Context) any {
+		defer t.lua.Done()
+		return stepped{co.Step(ctx, in)}
+	})
 }
 
 // stepped takes up what a slice of Lua left.
@@ -252,11 +280,12 @@ func (t *task) finish(n *family.Node, c actor.Context, m vm.TaskDone) {
 // stop unwinds a coroutine that waits and lets go of the VM. The node joins
 // this before it ends.
 func (t *task) stop(n *family.Node) {
-	if t.ended || t.co == nil && !t.asking {
+	if t.ended || t.co == nil && !t.asking && t.vm == nil {
 		return
 	}
 	co, plugin := t.co, t.cfg.Plugin
 	n.Go("unwind", func(context.Context) any {
+		t.lua.Wait() // its context has ended
 		if co != nil {
 			co.Kill("task cancelled")
 		}

@@ -4,6 +4,8 @@
 package vm
 
 import (
+	"context"
+
 	"clm/luavm"
 )
 
@@ -11,11 +13,12 @@ import (
 // when it is the task's turn.
 type Lend struct{}
 
-// Lent lends the VM: only the receiver runs it until it sends [Return]. Err
-// says why there is none; then there is nothing to give back.
+// Lent lends the VM: only the receiver runs it until it sends [Return]. Who
+// gets it first runs its load-time code by Load, so that this too belongs to a
+// task and ends with it; a VM that comes back unloaded is thrown away.
 type Lent struct {
-	VM  *luavm.VM
-	Err error
+	VM   *luavm.VM
+	Load func(ctx context.Context, v *luavm.VM) error
 }
 
 // Return gives the VM back, or takes a [Lend] back. From a task to a plugin;
