@@ -26,7 +26,10 @@ func Parse(s string) (lua.LValue, bool) {
 }
 
 func parseDecimal(s string, negative bool) (lua.LValue, bool) {
-	u, isInt := uint64(0), s != ""
+	if s == "" || s[0] == '+' || s[0] == '-' {
+		return nil, false
+	}
+	u, isInt := uint64(0), true
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
@@ -114,7 +117,7 @@ func hexDigit(c byte) (byte, bool) {
 func ParseBase(s string, base int) (lua.LValue, bool) {
 	s = strings.Trim(s, space)
 	negative := s != "" && s[0] == '-'
-	if negative {
+	if negative || s != "" && s[0] == '+' {
 		s = s[1:]
 	}
 	if s == "" {

@@ -37,10 +37,10 @@ func index(a args, v lua.LValue, i int64) lua.LValue {
 // setRaw does t[key] = v without metamethods.
 func setRaw(a args, t *lua.LTable, key, v lua.LValue) {
 	if key == lua.LNil {
-		a.errorf("table index is nil")
+		a.runError("table index is nil")
 	}
 	if n, ok := key.(lua.LNumber); ok && math.IsNaN(float64(n)) {
-		a.errorf("table index is NaN")
+		a.runError("table index is NaN")
 	}
 	if v != lua.LNil {
 		a.m.Store(a.L, t, key)
@@ -65,7 +65,7 @@ func setIndex(a args, obj lua.LValue, i int64, v lua.LValue) {
 			setRaw(a, t, key, v)
 			return
 		case handler == lua.LNil:
-			a.errorf("attempt to index a %s value", typeName(a.L, obj))
+			a.runError("attempt to index a %s value", typeName(a.L, obj))
 		case handler.Type() == lua.LTFunction:
 			a.L.Push(handler)
 			a.L.Push(obj)
@@ -76,7 +76,7 @@ func setIndex(a args, obj lua.LValue, i int64, v lua.LValue) {
 		}
 		obj = handler
 	}
-	a.errorf("'__newindex' chain too long; possibly a loop")
+	a.runError("'__newindex' chain too long; possibly a loop")
 }
 
 // length is #t without metamethods. gopher-lua's border is the last element of
@@ -111,7 +111,7 @@ func lengthOf(a args, v lua.LValue) int64 {
 	case lua.LString:
 		return int64(len(x))
 	}
-	a.errorf("attempt to get length of a %s value", typeName(a.L, v))
+	a.runError("attempt to get length of a %s value", typeName(a.L, v))
 	return 0
 }
 
@@ -182,7 +182,7 @@ func compareMeta(a args, event string, x, y lua.LValue) lua.LValue {
 func compareError(a args, x, y lua.LValue) {
 	t, u := typeName(a.L, x), typeName(a.L, y)
 	if t == u {
-		a.errorf("attempt to compare two %s values", t)
+		a.runError("attempt to compare two %s values", t)
 	}
-	a.errorf("attempt to compare %s with %s", t, u)
+	a.runError("attempt to compare %s with %s", t, u)
 }

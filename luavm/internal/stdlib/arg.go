@@ -14,13 +14,22 @@ type args struct {
 	L    *lua.LState
 	m    Meter
 	name string
+	op   bool // an operator: errors are those of the code that uses it
 }
 
 // function makes a shared library function. It has no environment: it must not
 // make functions that would inherit one.
 func function(name string, f func(args) int) *lua.LFunction {
 	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
-		return f(args{L, MeterOf(L), name})
+		return f(args{L, MeterOf(L), name, false})
+	}}
+}
+
+// operation makes a function that stands for an instruction: a helper of
+// compiled code or a metamethod of a type.
+func operation(name string, f func(args) int) *lua.LFunction {
+	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
+		return f(args{L, MeterOf(L), name, true})
 	}}
 }
 

@@ -124,7 +124,7 @@ func nextKey(a args, t *lua.LTable, key lua.LValue) lua.LValue {
 	}
 	n, ok := key.(lua.LNumber)
 	if !ok || n < 1 || n >= lua.LNumber(lua.MaxArrayIndex) || !number.IsInteger(n) {
-		a.errorf("invalid key to 'next'")
+		a.runError("invalid key to 'next'")
 	}
 	size := len(arrayOf(t))
 	switch {
@@ -145,7 +145,6 @@ func basePairs(a args) int {
 		a.L.Call(1, 3)
 		return a.top() - top
 	}
-	a.table(1)
 	a.L.Push(nextFunction)
 	a.L.Push(v)
 	a.L.Push(lua.LNil)

@@ -74,6 +74,9 @@ func inClass(c, letter byte) bool {
 	}
 	mask := classMask(letter | 32)
 	if mask == 0 {
+		if letter|32 == 'z' { // not in the manual any more
+			return (c == 0) == (letter == 'z')
+		}
 		return c == letter
 	}
 	return (classes[c]&mask != 0) == (letter&32 != 0)

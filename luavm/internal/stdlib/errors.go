@@ -36,6 +36,15 @@ func errorf(L *lua.LState, format string, a ...any) {
 	raise(L, Where(L, 1)+fmt.Sprintf(format, a...))
 }
 
+// runError raises what the interpreter itself raises: with the position of the
+// code that has the operator, and without one inside a library function.
+func (a args) runError(format string, v ...any) {
+	if a.op {
+		errorf(a.L, format, v...)
+	}
+	raise(a.L, fmt.Sprintf(format, v...))
+}
+
 func quote(s string) string {
 	if len(s) > maxQuote {
 		return s[:maxQuote] + "..."
@@ -139,7 +148,7 @@ func loaderOf(proto *lua.FunctionProto, pc, r int) (uint32, bool) {
 			continue
 		}
 		switch opcode(inst) {
-		case lua.OP_MOVE, lua.OP_LOADK, lua.OP_GETUPVAL, lua.OP_GETGLOBAL, lua.OP_GETTABLE, lua.OP_GETTABLEKS,
+		case lua.OP_MOVE, lua.OP_MOVEN, lua.OP_LOADK, lua.OP_GETUPVAL, lua.OP_GETGLOBAL, lua.OP_GETTABLE, lua.OP_GETTABLEKS,
 			lua.OP_SELF, lua.OP_CALL, lua.OP_CLOSURE, lua.OP_TESTSET, lua.OP_NEWTABLE, lua.OP_LOADNIL, lua.OP_LOADBOOL:
 			return inst, true
 		}

@@ -3,6 +3,7 @@ package stdlib
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -283,25 +284,43 @@ func general(x float64, s spec) string {
 	return mantissa + strings.Repeat("0", max(prec-digits, 0)) + exponent
 }
 
-// hexFloat is %a as the C library of Linux prints it, without the "0x".
+// hexFloat is %a as the C library of Linux prints it, without the "0x": one
+// digit before the point, which rounding can make a 2.
 func hexFloat(x float64, s spec) string {
-	var body string
-	if x != 0 && x < 0x1p-1022 { // not normalized: 0x0.…p-1022
-		f := strconv.FormatFloat(x+0x1p-1022, 'x', s.prec, 64)
-		body = string(f[2]-1) + f[3:]
-	} else {
-		body = strconv.FormatFloat(x, 'x', s.prec, 64)[2:]
+	const mantissaBits, digitsMax = 52, 13
+	raw := math.Float64bits(x)
+	mantissa, exponent := raw&(1<<mantissaBits-1), int(raw>>mantissaBits)-1023
+	switch {
+	case x == 0:
+		exponent = 0
+	case exponent == -1023: // not normalized
+		exponent++
+	default:
+		mantissa |= 1 << mantissaBits
 	}
-	i := strings.IndexByte(body, 'p')
-	exponent := body[i+2:]
-	if len(exponent) == 2 && exponent[0] == '0' {
-		exponent = exponent[1:]
+	digits := s.prec
+	if digits < 0 {
+		digits = digitsMax - zeroBits(mantissa)/4
+	} else if digits < digitsMax {
+		cut := mantissaBits - 4*digits
+		half, rest := uint64(1)<<(cut-1), mantissa&(1<<cut-1)
+		mantissa -= rest
+		if rest > half || rest == half && mantissa>>cut&1 != 0 {
+			mantissa += 1 << cut
+		}
 	}
-	body = body[:i+2] + exponent
-	if s.has('#') && !strings.Contains(body, ".") {
-		body = withPoint(body)
+	body := strconv.FormatUint(mantissa>>mantissaBits, 10)
+	if digits > 0 || s.has('#') {
+		body += "."
 	}
-	return body
+	fraction := fmt.Sprintf("%013x", mantissa&(1<<mantissaBits-1))
+	body += fraction[:min(digits, digitsMax)] + strings.Repeat("0", max(digits-digitsMax, 0))
+	return body + fmt.Sprintf("p%+d", exponent)
+}
+
+// zeroBits counts the zero bits at the end of a mantissa's fraction.
+func zeroBits(mantissa uint64) int {
+	return bits.TrailingZeros64(mantissa&(1<<52-1) | 1<<52)
 }
 
 func pointer(v lua.LValue) string {

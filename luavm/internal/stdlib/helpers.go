@@ -15,17 +15,17 @@ func Helpers() *[syntax.NumHelpers]*lua.LFunction { return helpers() }
 
 var helpers = sync.OnceValue(func() *[syntax.NumHelpers]*lua.LFunction {
 	h := &[syntax.NumHelpers]*lua.LFunction{
-		syntax.Concat: function("concat", helperConcat),
-		syntax.Eq:     function("eq", helperEq),
-		syntax.Lt:     function("lt", func(a args) int { return a.push(lua.LBool(less(a, a.get(1), a.get(2)))) }),
-		syntax.Le:     function("le", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(1), a.get(2)))) }),
-		syntax.Gt:     function("gt", func(a args) int { return a.push(lua.LBool(less(a, a.get(2), a.get(1)))) }),
-		syntax.Ge:     function("ge", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(2), a.get(1)))) }),
-		syntax.For:    function("for", helperFor),
-		syntax.Append: function("append", helperAppend),
-		syntax.Close:  function("close", helperClose),
-		syntax.Spread: function("spread", helperSpread),
-		syntax.Int:    function("int", helperInt),
+		syntax.Concat: operation("concat", helperConcat),
+		syntax.Eq:     operation("eq", helperEq),
+		syntax.Lt:     operation("lt", func(a args) int { return a.push(lua.LBool(less(a, a.get(1), a.get(2)))) }),
+		syntax.Le:     operation("le", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(1), a.get(2)))) }),
+		syntax.Gt:     operation("gt", func(a args) int { return a.push(lua.LBool(less(a, a.get(2), a.get(1)))) }),
+		syntax.Ge:     operation("ge", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(2), a.get(1)))) }),
+		syntax.For:    operation("for", helperFor),
+		syntax.Append: operation("append", helperAppend),
+		syntax.Close:  operation("close", helperClose),
+		syntax.Spread: operation("spread", helperSpread),
+		syntax.Int:    operation("int", helperInt),
 	}
 	for helper, op := range map[syntax.Helper]number.Op{
 		syntax.BAnd: number.BAnd, syntax.BOr: number.BOr, syntax.BXor: number.BXor,
@@ -40,7 +40,7 @@ var helpers = sync.OnceValue(func() *[syntax.NumHelpers]*lua.LFunction {
 // operator makes the function of an operator, with a short way for what is by
 // far the most frequent: two plain integers.
 func operator(op number.Op) *lua.LFunction {
-	general := function(op.Event()[2:], func(a args) int {
+	general := operation(op.Event()[2:], func(a args) int {
 		return a.push(a.arith(op, a.get(1), a.get(a.top())))
 	}).GFunction
 	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
@@ -85,7 +85,7 @@ func helperConcat(a args) int {
 func concatPairs(a args, n int) int {
 	v := a.get(n)
 	for i := n - 1; i >= 1; i-- {
-		v = a.concat(a.get(i), v)
+		v = a.concat(a.get(i), v, i)
 	}
 	return a.push(v)
 }

@@ -81,7 +81,7 @@ func (m *matcher) search(s, p int, anchored bool) (start, end int) {
 // literalStart returns the byte that every match must start with, if the pattern
 // shows one at first sight.
 func (m *matcher) literalStart(p int) (byte, bool) {
-	if p >= len(m.pat) || strings.IndexByte("(%.[$", m.pat[p]) >= 0 {
+	if p >= len(m.pat) || strings.IndexByte("()%.[$", m.pat[p]) >= 0 {
 		return 0, false
 	}
 	if p+1 < len(m.pat) && strings.IndexByte("*?-", m.pat[p+1]) >= 0 {

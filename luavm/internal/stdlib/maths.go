@@ -17,20 +17,27 @@ func mathTable() *lua.LTable {
 		{"atan", mathAtan},
 		{"ceil", mathCeil},
 		{"cos", mathFunction(math.Cos)},
+		{"cosh", mathFunction(math.Cosh)},
 		{"deg", mathFunction(func(x float64) float64 { return x * (180 / math.Pi) })},
 		{"exp", mathFunction(math.Exp)},
 		{"floor", mathFloor},
 		{"fmod", mathFmod},
+		{"frexp", mathFrexp},
+		{"ldexp", mathLdexp},
 		{"log", mathLog},
+		{"log10", mathFunction(math.Log10)},
 		{"max", mathMax},
 		{"min", mathMin},
 		{"modf", mathModf},
+		{"pow", mathPow},
 		{"rad", mathFunction(func(x float64) float64 { return x * (math.Pi / 180) })},
 		{"random", mathRandom},
 		{"randomseed", mathRandomSeed},
 		{"sin", mathFunction(math.Sin)},
+		{"sinh", mathFunction(math.Sinh)},
 		{"sqrt", mathFunction(math.Sqrt)},
 		{"tan", mathFunction(math.Tan)},
+		{"tanh", mathFunction(math.Tanh)},
 		{"tointeger", mathToInteger},
 		{"type", mathType},
 		{"ult", mathUlt},
@@ -130,23 +137,41 @@ func mathLog(a args) int {
 	}
 }
 
+// The functions that 5.4 has for compatibility only, but builds usually offer.
+
+func mathPow(a args) int {
+	return a.push(lua.LNumber(math.Pow(a.float(1), a.float(2))))
+}
+
+func mathFrexp(a args) int {
+	fraction, exponent := math.Frexp(a.float(1))
+	a.L.Push(lua.LNumber(fraction))
+	a.L.Push(lua.LNumber(exponent))
+	return 2
+}
+
+func mathLdexp(a args) int {
+	exponent := min(max(a.int(2), -1<<20), 1<<20)
+	return a.push(lua.LNumber(math.Ldexp(a.float(1), int(exponent))))
+}
+
 func mathMax(a args) int {
-	return mathBest(a, func(order int) bool { return order > 0 })
+	return mathBest(a, func(v, best lua.LValue) bool { return less(a, best, v) })
 }
 
 func mathMin(a args) int {
-	return mathBest(a, func(order int) bool { return order < 0 })
+	return mathBest(a, func(v, best lua.LValue) bool { return less(a, v, best) })
 }
 
-// mathBest returns the first argument to which no later one is better.
-func mathBest(a args, better func(order int) bool) int {
+// mathBest returns the first argument to which no later one is better. Like
+// Lua's it compares anything that can be compared.
+func mathBest(a args, better func(v, best lua.LValue) bool) int {
 	if a.top() < 1 {
 		a.argError(1, "value expected")
 	}
-	best := a.number(1)
+	best := a.get(1)
 	for i := 2; i <= a.top(); i++ {
-		v := a.number(i)
-		if order, ok := number.Compare(v, best); ok && better(order) {
+		if v := a.get(i); better(v, best) {
 			best = v
 		}
 	}
@@ -188,7 +213,7 @@ func mathRandom(a args) int {
 		a.errorf("wrong number of arguments")
 	}
 	if low > up {
-		a.argError(a.top(), "interval is empty")
+		a.argError(1, "interval is empty")
 	}
 	return a.push(number.FromInt(low + int64(r.Below(uint64(up)-uint64(low)))))
 }

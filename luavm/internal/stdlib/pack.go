@@ -53,7 +53,7 @@ func (p *packState) number(def int64) int64 {
 		return def
 	}
 	n := int64(0)
-	for p.more() && isDigit(p.format[p.at]) && n <= (math.MaxInt64-9)/10 {
+	for p.more() && isDigit(p.format[p.at]) && n <= (math.MaxInt32-9)/10 {
 		n = n*10 + int64(p.format[p.at]-'0')
 		p.at++
 	}
@@ -163,7 +163,8 @@ func stringPack(a args) int {
 		}
 		switch kind {
 		case packInt, packUint:
-			out.integer(checkPacked(a, arg, kind, size), size, p.little)
+			i := checkPacked(a, arg, kind, size)
+			out.integer(i, kind == packInt && i < 0, size, p.little)
 		case packFloat, packDouble:
 			out.float(a.float(arg), size, p.little)
 		case packChars:
@@ -178,7 +179,7 @@ func stringPack(a args) int {
 			if size < 8 && int64(len(s))>>(size*8) != 0 {
 				a.argError(arg, "string length does not fit in given size")
 			}
-			out.integer(int64(len(s)), size, p.little)
+			out.integer(int64(len(s)), false, size, p.little)
 			out.add(s)
 		case packZero:
 			s := a.str(arg)
@@ -223,8 +224,8 @@ func (b *buffer) zeros(n int64) {
 
 var zeroChunk = strings.Repeat("\x00", 4096)
 
-// integer adds i in size bytes, its sign extended.
-func (b *buffer) integer(i, size int64, little bool) {
+// integer adds i in size bytes; beyond eight they are ones if negative, else zeros.
+func (b *buffer) integer(i int64, negative bool, size int64, little bool) {
 	var raw [maxIntSize]byte
 	for k := range size {
 		at := k
@@ -232,7 +233,13 @@ func (b *buffer) integer(i, size int64, little bool) {
 			at = size - 1 - k
 		}
 		raw[at] = byte(i)
-		i >>= 8 // fills up with the sign
+		i >>= 8
+		if k == luaIntSize-1 {
+			i = 0
+			if negative {
+				i = -1
+			}
+		}
 	}
 	b.add(string(raw[:size]))
 }
@@ -242,7 +249,7 @@ func (b *buffer) float(x float64, size int64, little bool) {
 	if size == 4 {
 		bits = uint64(math.Float32bits(float32(x)))
 	}
-	b.integer(int64(bits), size, little)
+	b.integer(int64(bits), false, size, little)
 }
 
 func stringPackSize(a args) int {

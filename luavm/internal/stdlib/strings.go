@@ -201,7 +201,7 @@ func stringGmatch(a args) int {
 	a.m.Charge(a.L, 400)
 	at, last := int(min(init, int64(len(s)+1))), -1
 	step := func(L *lua.LState) int {
-		m := matcher{a: args{L, MeterOf(L), "for iterator"}, src: s, pat: p}
+		m := matcher{a: args{L, MeterOf(L), "for iterator", false}, src: s, pat: p}
 		for at <= len(s) {
 			b, e := m.search(at, 0, false)
 			m.done()

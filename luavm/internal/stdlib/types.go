@@ -12,20 +12,20 @@ import (
 // everything else they raise Lua's error.
 func typeTables() map[lua.LValueType]*lua.LTable {
 	shared := map[string]*lua.LFunction{
-		"__concat": function("concat", metaConcat),
-		"__lt":     function("lt", func(a args) int { return a.push(lua.LBool(less(a, a.get(1), a.get(2)))) }),
-		"__le":     function("le", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(1), a.get(2)))) }),
+		"__concat": operation("concat", metaConcat),
+		"__lt":     operation("lt", func(a args) int { return a.push(lua.LBool(less(a, a.get(1), a.get(2)))) }),
+		"__le":     operation("le", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(1), a.get(2)))) }),
 	}
 	for _, op := range []number.Op{number.Add, number.Sub, number.Mul, number.Div, number.Mod, number.Pow, number.Unm} {
-		shared[op.Event()] = function(op.Event()[2:], func(a args) int {
+		shared[op.Event()] = operation(op.Event()[2:], func(a args) int {
 			return a.push(a.arith(op, a.get(1), a.get(a.top())))
 		})
 	}
 	refused := map[string]*lua.LFunction{
-		"__index":    function("index", metaIndex),
-		"__newindex": function("newindex", metaIndex),
-		"__call":     function("call", metaCall),
-		"__len":      function("len", metaLen),
+		"__index":    operation("index", metaIndex),
+		"__newindex": operation("newindex", metaIndex),
+		"__call":     operation("call", metaCall),
+		"__len":      operation("len", metaLen),
 	}
 	tables := map[lua.LValueType]*lua.LTable{}
 	for _, t := range []lua.LValueType{lua.LTNil, lua.LTBool, lua.LTNumber, lua.LTString, lua.LTFunction, number.Int(0).Type()} {
@@ -46,16 +46,14 @@ func typeTables() map[lua.LValueType]*lua.LTable {
 // arith applies an operator to any two values: to numbers, to strings that spell
 // numbers, or by the metamethod of one of them.
 func (a args) arith(op number.Op, x, y lua.LValue) lua.LValue {
-	n, ok1 := number.Coerce(x)
-	m, ok2 := number.Coerce(y)
+	n, ok1 := coerce(op, x)
+	m, ok2 := coerce(op, y)
 	if ok1 && ok2 {
 		v, err := number.Arith(op, n, m)
-		if err == nil {
-			return v
+		if err != nil {
+			a.runError("%s", err.Error())
 		}
-		if err != number.ErrNoInteger || isNumber(x) && isNumber(y) {
-			a.errorf("%s", err.Error())
-		}
+		return v
 	}
 	f := objectMeta(a.L, x, op.Event())
 	if f == lua.LNil {
@@ -67,30 +65,41 @@ func (a args) arith(op number.Op, x, y lua.LValue) lua.LValue {
 	return a.call(f, x, y)
 }
 
+// coerce converts strings for arithmetic, but not for bit operators.
+func coerce(op number.Op, v lua.LValue) (lua.LValue, bool) {
+	if op.Bitwise() {
+		return v, isNumber(v)
+	}
+	return number.Coerce(v)
+}
+
 func (a args) arithError(op number.Op, x, y lua.LValue) {
 	what := "perform arithmetic on"
 	if op.Bitwise() {
 		what = "perform bitwise operation on"
 	} else if x.Type() == lua.LTString || y.Type() == lua.LTString {
-		a.errorf("attempt to %s a '%s' with a '%s'", op.Event()[2:], number.TypeName(x), number.TypeName(y))
+		a.runError("attempt to %s a '%s' with a '%s'", op.Event()[2:], number.TypeName(x), number.TypeName(y))
 	}
 	if isNumber(x) {
-		x = y
+		a.operandError(what, y, 2)
 	}
-	a.operandError(what, x)
+	a.operandError(what, x, 1)
 }
 
-// operandError raises that an operation cannot be done on v.
-func (a args) operandError(what string, v lua.LValue) {
-	a.errorf("attempt to %s a %s value%s", what, typeName(a.L, v), variableOf(a.L, v))
+// operandError raises that an operation cannot be done on its operand n.
+func (a args) operandError(what string, v lua.LValue, n int) {
+	a.runError("attempt to %s a %s value%s", what, typeName(a.L, v), variableOf(a.L, n))
 }
 
 func metaConcat(a args) int {
-	return a.push(a.concat(a.get(1), a.get(2)))
+	return a.push(a.concat(a.get(1), a.get(2), unknown))
 }
 
-// concat is x .. y.
-func (a args) concat(x, y lua.LValue) lua.LValue {
+// unknown is the number of an operand that is not known.
+const unknown = -1
+
+// concat is x .. y; x is operand n of the instruction.
+func (a args) concat(x, y lua.LValue, n int) lua.LValue {
 	s, ok1 := number.ToString(x)
 	t, ok2 := number.ToString(y)
 	if ok1 && ok2 {
@@ -105,23 +114,24 @@ func (a args) concat(x, y lua.LValue) lua.LValue {
 	if f == lua.LNil {
 		if ok1 {
 			x = y
+			n++
 		}
-		a.operandError("concatenate", x)
+		a.operandError("concatenate", x, n)
 	}
 	return a.call(f, x, y)
 }
 
 func metaIndex(a args) int {
-	a.operandError("index", a.get(1))
+	a.operandError("index", a.get(1), 1)
 	return 0
 }
 
 func metaCall(a args) int {
-	a.operandError("call", a.get(1))
+	a.operandError("call", a.get(1), 0)
 	return 0
 }
 
 func metaLen(a args) int {
-	a.operandError("get length of", a.get(1))
+	a.operandError("get length of", a.get(1), 1)
 	return 0
 }

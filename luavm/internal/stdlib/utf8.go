@@ -146,7 +146,7 @@ func utf8Len(a args) int {
 func utf8Offset(a args) int {
 	s, n := a.str(1), a.int(2)
 	def := int64(1)
-	if n <= 0 {
+	if n < 0 {
 		def = int64(len(s)) + 1
 	}
 	i := relative(a.optInt(3, def), len(s)) - 1
@@ -187,15 +187,12 @@ func moveOffset(s string, i, n int64) (int64, bool) {
 
 func utf8Codes(a args) int {
 	s := a.str(1)
-	if continuation(s, 0) {
-		a.argError(1, "invalid UTF-8 code")
-	}
 	step := utf8Strict
 	if lua.LVAsBool(a.get(2)) {
 		step = utf8Lax
 	}
 	a.L.Push(step)
-	a.L.Push(a.get(1))
+	a.L.Push(lua.LString(s))
 	a.L.Push(lua.LNumber(0))
 	return 3
 }
@@ -216,7 +213,7 @@ func utf8Step(a args, lax bool) int {
 		return 0
 	}
 	code, size := decodeUTF8(s[i:], lax)
-	if size == 0 || continuation(s, i+int64(size)) {
+	if size == 0 {
 		a.errorf("invalid UTF-8 code")
 	}
 	a.L.Push(lua.LNumber(i + 1))

@@ -5,11 +5,12 @@ import (
 )
 
 // variableOf returns where the Lua code that runs below the current Go function
-// has v from, like " (local 'x')", as luaG_typeerror does; empty when the
-// instruction does not show it.
-func variableOf(L *lua.LState, v lua.LValue) string {
+// has operand n of its instruction from, like " (local 'x')", as
+// luaG_typeerror does; empty when the instruction does not show it. 0 stands for
+// the function of a call.
+func variableOf(L *lua.LState, n int) string {
 	f := currentFrame(L)
-	if f == nil || f.Parent == nil || f.Parent.Fn == nil || f.Parent.Fn.IsG {
+	if n == unknown || f == nil || f.Parent == nil || f.Parent.Fn == nil || f.Parent.Fn.IsG {
 		return ""
 	}
 	caller := f.Parent
@@ -17,10 +18,12 @@ func variableOf(L *lua.LState, v lua.LValue) string {
 	if pc < 0 || pc >= len(caller.Fn.Proto.Code) {
 		return ""
 	}
-	for _, r := range operands(caller.Fn.Proto.Code[pc]) {
-		if kind, name := describe(L, caller, pc, r, v); kind != "" && isName(name) {
-			return " (" + kind + " '" + quote(name) + "')"
-		}
+	r, ok := operand(caller.Fn.Proto.Code[pc], n)
+	if !ok {
+		return ""
+	}
+	if kind, name := describe(caller, pc, r); kind != "" && (kind == "constant" || isName(name)) {
+		return " (" + kind + " '" + quote(name) + "')"
 	}
 	return ""
 }
@@ -28,36 +31,31 @@ func variableOf(L *lua.LState, v lua.LValue) string {
 // constantBit marks an operand that is a constant.
 const constantBit = 0x100
 
-// operands lists what an instruction works on: registers, or constants with the
-// bit set.
-func operands(inst uint32) []int {
+// operand returns the register (or constant, with the bit set) of operand n.
+func operand(inst uint32, n int) (r int, ok bool) {
 	switch opcode(inst) {
 	case lua.OP_GETTABLE, lua.OP_GETTABLEKS, lua.OP_SELF, lua.OP_LEN, lua.OP_UNM:
-		return []int{argB(inst)}
-	case lua.OP_SETTABLE, lua.OP_SETTABLEKS, lua.OP_CALL, lua.OP_TAILCALL:
-		return []int{argA(inst)}
-	case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV, lua.OP_MOD, lua.OP_POW, lua.OP_LT, lua.OP_LE:
-		return []int{argC(inst), argB(inst)}
-	case lua.OP_CONCAT:
-		var r []int
-		for i := argC(inst); i >= argB(inst); i-- {
-			r = append(r, i)
+		return argB(inst), true
+	case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
+		return argA(inst), true
+	case lua.OP_CALL, lua.OP_TAILCALL: // of the value itself or of a helper
+		return argA(inst) + n, true
+	case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV, lua.OP_MOD, lua.OP_POW:
+		if n == 1 {
+			return argB(inst), true
 		}
-		return r
+		return argC(inst), true
 	}
-	return nil
+	return 0, false
 }
 
-// describe returns what register r was loaded from, if v comes from there.
-func describe(L *lua.LState, f *frame, pc, r int, v lua.LValue) (kind, name string) {
+// describe returns what register or constant r holds before the instruction at pc.
+func describe(f *frame, pc, r int) (kind, name string) {
 	proto := f.Fn.Proto
 	if r&constantBit != 0 {
-		if s, ok := proto.Constants[r&^constantBit].(lua.LString); ok && lua.LValue(s) == v {
-			return "constant", string(s)
-		}
-		return "", ""
+		return constant(proto, r&^constantBit)
 	}
-	if name, ok := f.Fn.LocalName(r+1, pc); ok {
+	if name, ok := localName(proto, r, pc); ok {
 		return "local", name
 	}
 	load, ok := loaderOf(proto, pc, r)
@@ -75,10 +73,37 @@ func describe(L *lua.LState, f *frame, pc, r int, v lua.LValue) (kind, name stri
 		return "field", constantName(proto, argC(load)&^constantBit)
 	case lua.OP_SELF:
 		return "method", constantName(proto, argC(load)&^constantBit)
-	case lua.OP_MOVE:
-		if name, ok := f.Fn.LocalName(argB(load)+1, pc); ok {
+	case lua.OP_LOADK:
+		return constant(proto, argBx(load))
+	case lua.OP_MOVE, lua.OP_MOVEN:
+		if name, ok := localName(proto, argB(load), pc); ok {
 			return "local", name
 		}
+	}
+	return "", ""
+}
+
+// localName returns the local variable in register r at the instruction pc. The
+// method of lua.LFunction misses the last instruction of a block.
+func localName(proto *lua.FunctionProto, r, pc int) (string, bool) {
+	for _, l := range proto.DbgLocals {
+		if l.StartPc > pc {
+			break
+		}
+		if pc >= l.EndPc {
+			continue
+		}
+		if r == 0 {
+			return l.Name, true
+		}
+		r--
+	}
+	return "", false
+}
+
+func constant(proto *lua.FunctionProto, i int) (kind, name string) {
+	if s := constantName(proto, i); s != "" {
+		return "constant", s
 	}
 	return "", ""
 }

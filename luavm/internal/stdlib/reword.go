@@ -1,0 +1,66 @@
+package stdlib
+
+import "strings"
+
+// Reword turns the text of an error that gopher-lua itself has raised into the
+// words of Lua 5.4; other texts come back as they are. The metatables of
+// Libs.Types raise most such errors; what is left happens between tables and
+// userdata only.
+func Reword(text string) string {
+	at := strings.Index(text, ": ") + 1 // behind a position
+	if at > 0 {
+		at++
+	}
+	head, msg := text[:at], text[at:]
+	for _, r := range rewordings {
+		if !strings.HasPrefix(msg, r.prefix) {
+			continue
+		}
+		if s := r.words(msg[len(r.prefix):]); s != "" {
+			return head + s
+		}
+	}
+	return text
+}
+
+var rewordings = []struct {
+	prefix string
+	words  func(rest string) string // "": not this one after all
+}{
+	{"cannot perform concat operation between ", func(rest string) string {
+		return "attempt to concatenate a " + firstWord(rest) + " value"
+	}},
+	{"cannot perform ", func(rest string) string {
+		_, types, ok := strings.Cut(rest, " operation between ")
+		if !ok {
+			return ""
+		}
+		return "attempt to perform arithmetic on a " + firstWord(types) + " value"
+	}},
+	{"__unm undefined", func(string) string { return "attempt to perform arithmetic on a table value" }},
+	{"__len undefined", func(string) string { return "attempt to get length of a userdata value" }},
+	{"attempt to compare ", func(rest string) string {
+		a, b, ok := strings.Cut(strings.ReplaceAll(rest, "channel", "number"), " with ")
+		switch {
+		case !ok:
+			return ""
+		case a == b:
+			return "attempt to compare two " + a + " values"
+		}
+		return "attempt to compare " + a + " with " + b
+	}},
+	{"attempt to call a non-function object", func(string) string { return "attempt to call a table value" }},
+	{"attempt to index a non-table object(", func(rest string) string {
+		typ, _, ok := strings.Cut(rest, ")")
+		if !ok {
+			return ""
+		}
+		return "attempt to index a " + typ + " value"
+	}},
+	{"registry overflow", func(string) string { return "stack overflow" }},
+}
+
+func firstWord(s string) string {
+	w, _, _ := strings.Cut(s, " ")
+	return w
+}
