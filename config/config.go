@@ -14,6 +14,9 @@ type Options struct {
 	// Flags are the parsed flags of the command. Those that the person set
 	// and that carry the annotation [FlagKey] are the top layer.
 	Flags *pflag.FlagSet
+	// Agent is the profile to run, over what every layer says; empty leaves
+	// it to them.
+	Agent string
 }
 
 // FlagKey is the pflag annotation that names the configuration key a flag sets.

@@ -120,6 +120,9 @@ func noProfile(name string, there []string) string {
 
 // agentName is the profile that runs, by the highest layer that names one.
 func (l *loader) agentName() string {
+	if l.o.Agent != "" {
+		return l.o.Agent
+	}
 	for _, v := range []layer{l.flags, l.environ, l.base} {
 		if s, ok := v.values["agent"].(string); ok {
 			return s

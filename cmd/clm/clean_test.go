@@ -8,10 +8,10 @@ import (
 func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\n\ttext é 日本 👩‍👩‍👧": "plain\n\ttext é 日本 👩‍👩‍👧",
-		"a\x1b]52;c;aGk=\x07b":    "a]52;c;aGk=b",
-		"a\x1b[31mb\u009b1mc":     "a[31mb1mc",
-		"a\r\x00\x08b\x7f":        "ab",
-		"bad \xff\xfe bytes":      "bad \ufffd bytes",
+		"a\x1b]52;c;aGk=\x07b":     "a]52;c;aGk=b",
+		"a\x1b[31mb\u009b1mc":      "a[31mb1mc",
+		"a\r\x00\x08b\x7f":         "ab",
+		"bad \xff\xfe bytes":       "bad \ufffd bytes",
 	} {
 		if got := clean(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

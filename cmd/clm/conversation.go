@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"clm/actors"
+	"clm/actors/msg"
+	"clm/config"
+	"clm/llm"
+)
+
+// conversation is an engine with one agent, as a run of the command has it.
+type conversation struct {
+	p       *Program
+	cfg     *config.Config
+	target  config.Target
+	engine  *actors.Engine
+	agent   *actors.Agent
+	feed    chan actors.Event // the agent's events, from a goroutine that close ends
+	stop    context.CancelFunc
+	budget  *actors.Budget
+	toolset *actors.Toolset
+	store   *storedSession // nil: nothing is kept
+	ask     bool           // someone answers permission questions
+}
+
+// stopTime bounds the end of a run: what ignores its cancellation that long
+// is left to the operating system.
+const stopTime = 5 * time.Second
+
+// begin starts a conversation as flags and configuration say. The caller ends
+// it with close.
+func (p *Program) begin(ctx context.Context, cmd *cobra.Command, ask bool) (_ *conversation, err error) {
+	c := &conversation{p: p, ask: ask}
+	if c.cfg, err = p.loadConfig(cmd); err != nil {
+		return nil, err
+	}
+	if c.target, err = c.cfg.Target(p.choice()); err != nil {
+		return nil, usageError(err)
+	}
+	for _, rule := range slices.Concat(p.flags.allow, p.flags.deny) {
+		if problem := config.CheckRule(rule); problem != "" {
+			return nil, usageError(fmt.Errorf("--allow, --deny: %s", problem))
+		}
+	}
+	transport, err := p.transport(c.cfg, c.target)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	c.engine, err = actors.Start(ctx, actors.Options{
+		Transport: transport, Logger: p.log.Logger(), Version: version,
+		Trace: p.env("CLM_DEBUG_LEVEL") == "trace",
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.budget = &actors.Budget{MaxTurns: int64(p.flags.maxTurns), MaxTokens: p.flags.maxTokens}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	if err := c.openSession(cmd); err != nil {
+		return nil, err
+	}
+	return c, c.spawn(ctx, nil)
+}
+
+// spawn starts the agent of the present configuration.
+func (c *conversation) spawn(ctx context.Context, history []llm.Message) error {
+	if err := c.loadTools(ctx); err != nil {
+		return err
+	}
+	var err error
+	history = append(history, c.store.history()...)
+	c.agent, err = c.engine.Spawn(ctx, actors.AgentOptions{
+		Model: model(c.target), System: c.cfg.SystemPrompt, Tools: c.toolset, NoStream: c.p.flags.noStream,
+		Sequential: c.cfg.DisableParallelToolCalls, MaxIterations: iterations(c.cfg.MaxIterations),
+		Volatile: c.cfg.VolatileTools, ToolRate: c.cfg.ToolRate, ToolBurst: c.cfg.ToolBurst,
+		Permissions: actors.Permissions{
+			Allow:    slices.Concat(c.cfg.Permissions.Allow, c.p.flags.allow),
+			Deny:     slices.Concat(c.cfg.Permissions.Deny, c.p.flags.deny),
+			AllowAll: c.p.flags.yes, Ask: c.ask,
+		},
+		Budget: c.budget, History: history,
+	})
+	if err != nil {
+		return err
+	}
+	events, err := c.agent.Listen()
+	if err != nil {
+		return err
+	}
+	c.unlisten()
+	listening, stop := context.WithCancel(context.Background())
+	feed, ended := make(chan actors.Event), make(chan struct{})
+	c.feed, c.stop = feed, func() { stop(); <-ended; events.Close() }
+	go func() {
+		defer close(ended)
+		for e := range events.All(listening) {
+			select {
+			case feed <- e:
+			case <-listening.Done():
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+// unlisten ends the goroutine of the agent before, if there was one.
+func (c *conversation) unlisten() {
+	if c.stop != nil {
+		c.stop()
+	}
+}
+
+// close ends the conversation and waits until nothing of it is alive.
+func (c *conversation) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	err := c.engine.Stop(ctx)
+	c.unlisten()
+	return errors.Join(err, c.store.close())
+}
+
+// iterations translates "0 is no limit" to the engine's "negative is none".
+func iterations(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// model translates a target of the configuration for the engine.
+func model(t config.Target) actors.Model {
+	headers := make(map[string]llm.Secret, len(t.Headers))
+	for k, v := range t.Headers {
+		headers[k] = llm.Secret(v.Reveal())
+	}
+	kind, _ := llm.ParseKind(t.Kind) // the configuration holds only kinds that exist
+	return actors.Model{
+		Connection: llm.Connection{Name: t.Provider, Kind: kind, URL: t.URL, Key: llm.Secret(t.APIKey.Reveal()), Headers: headers},
+		ID:         t.Model, ContextSize: int64(t.ContextSize), AutocompactPct: t.AutocompactPct, MaxOutputTokens: t.MaxOutputTokens,
+		RateTokensPerSec: t.RateTokensPerSec, RateBurst: t.RateBurst, Price: actors.Price(t.Price),
+	}
+}
+
+// pluginOptions says which plugins are loaded and what they may do.
+func (p *Program) pluginOptions(cfg *config.Config) actors.PluginOptions {
+	o := actors.PluginOptions{
+		Dirs: cfg.PluginDirs, Config: cfg.Tools, Limits: map[string]actors.PluginLimits{},
+		Private: []string{cfg.Dir, p.stateDir()}, Logger: p.log.Logger(), Version: version,
+	}
+	if len(p.flags.plugins) > 0 {
+		o.Dirs = append(slices.Clone(p.flags.plugins), cfg.PluginDirs[1:]...)
+	}
+	for name, l := range cfg.Plugins {
+		o.Limits[name] = actors.PluginLimits{Read: l.Files.Read, Write: l.Files.Write}
+	}
+	return o
+}
+
+// stateDir is where sessions and the history are.
+func (p *Program) stateDir() string {
+	if d := p.env("XDG_STATE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "clm")
+	}
+	return filepath.Join(p.env("HOME"), ".local", "state", "clm")
+}
+
+// status maps the end of a turn to an exit status.
+func status(d msg.TurnDone) int {
+	switch d.Status {
+	case "done":
+		return exitDone
+	case "canceled":
+		return exitInterrupted
+	case "ceiling":
+		return exitCeiling
+	}
+	return exitFailed
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"clm/actors"
+	"clm/actors/msg"
+	"clm/llm"
+)
+
+// runner runs turns of a conversation one after the other and shows them.
+type runner struct {
+	c       *conversation
+	out     sink
+	signals <-chan os.Signal
+
+	last  msg.TurnDone
+	turns int
+	usage llm.Usage
+	price float64
+	since time.Time // of the last ^C
+	ended error     // a signal that ends the program, or an output that went away
+}
+
+// secondInterrupt is how soon a second ^C ends the program.
+const secondInterrupt = 2 * time.Second
+
+// turn submits a prompt and shows the turn until it has ended. The error says
+// that the run cannot go on: a ceiling, a signal, a closed output.
+func (r *runner) turn(prompt string, files []llm.Attachment) error {
+	n, err := r.c.agent.Submit(prompt, files...)
+	if err != nil {
+		return r.refused(err)
+	}
+	r.turns++
+	return r.watch(n)
+}
+
+// refused turns a submit that was not taken into an outcome.
+func (r *runner) refused(err error) error {
+	st := exitFailed
+	r.last = msg.TurnDone{Status: "failed", Kind: "refused", Error: err.Error(), Err: err}
+	if errors.Is(err, actors.ErrCeiling) {
+		st, r.last.Status, r.last.Kind = exitCeiling, "ceiling", "ceiling"
+	}
+	return &exitError{st, err}
+}
+
+// watch shows events until turn n has ended, or did not end in time after the
+// program was told to.
+func (r *runner) watch(n uint64) error {
+	var late <-chan time.Time
+	for {
+		if r.ended != nil && late == nil {
+			late = time.After(stopTime)
+		}
+		select {
+		case s := <-r.signals:
+			r.signal(s)
+		case <-late:
+			return r.ended
+		case e := <-r.c.feed:
+			r.show(e)
+			d, ok := e.Data.(msg.TurnDone)
+			if !ok || e.Turn != n {
+				continue
+			}
+			r.last = d
+			if d.Status == "ceiling" && r.ended == nil {
+				return &exitError{status: exitCeiling}
+			}
+			return r.ended
+		}
+	}
+}
+
+// show gives an event to the sink. An output that went away cancels the turn.
+func (r *runner) show(e actors.Event) {
+	if u, ok := e.Data.(msg.UsageReported); ok {
+		r.usage, r.price = addUsage(r.usage, u.Usage), r.price+u.Price
+	}
+	if err := r.out.event(e); err != nil && r.ended == nil {
+		r.end(err)
+	}
+}
+
+// end cancels the turn and remembers why the program ends.
+func (r *runner) end(why error) {
+	r.ended = why
+	_ = r.c.agent.Cancel() // no turn: it ends by itself
+}
+
+// signal takes a signal: the first ^C cancels the turn.
+func (r *runner) signal(s os.Signal) {
+	switch s {
+	case os.Interrupt:
+		if !r.since.IsZero() && time.Since(r.since) < secondInterrupt {
+			r.end(&exitError{status: exitInterrupted})
+			return
+		}
+		r.since = time.Now()
+		_ = r.c.agent.Cancel() // no turn: nothing to cancel
+	case syscall.SIGTERM:
+		r.end(&exitError{status: exitTERM})
+	case syscall.SIGHUP:
+		r.end(&exitError{status: exitHUP})
+	case syscall.SIGPIPE: // the write's own error tells
+	}
+}
+
+// finish is the end of a run: it gives the outcome and the exit status.
+func (r *runner) finish(err error) error {
+	st := status(r.last)
+	if err != nil {
+		st = exitStatus(err)
+	}
+	o := outcome{
+		Exit: st, Status: r.last.Status, Kind: r.last.Kind, Error: r.last.Error, Text: r.last.Text,
+		Session: r.c.store.id(), Turns: r.turns, Usage: r.usage, Price: r.price,
+	}
+	if o.Status == "" {
+		o.Status = "done"
+	}
+	if isPipeClosed(err) {
+		return err
+	}
+	if werr := r.out.outcome(o); werr != nil && err == nil {
+		return werr
+	}
+	if err == nil && st != exitDone {
+		return &exitError{status: st}
+	}
+	return err
+}

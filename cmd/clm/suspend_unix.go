@@ -1,0 +1,17 @@
+//go:build unix
+
+package main
+
+import (
+	"syscall"
+)
+
+// suspend stops the program as ^Z does in other programs, with the terminal in
+// its normal mode, and goes on where it was when it is continued.
+func (r *repl) suspend(prompt string) {
+	r.edit.end()
+	_ = syscall.Kill(0, syscall.SIGTSTP) // the whole job, as the terminal does
+	if err := r.edit.begin(prompt); err != nil {
+		r.end(err)
+	}
+}
