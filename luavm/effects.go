@@ -14,6 +14,7 @@ import (
 	"clm/luavm/internal/jsonlua"
 	"clm/luavm/internal/layout"
 	"clm/luavm/internal/number"
+	"clm/luavm/internal/stdlib"
 )
 
 func httpFunctions() []apiFunction {
@@ -99,26 +100,35 @@ func (a api) headers(v lua.LValue) (hs []Header, problem string) {
 	if !ok {
 		return nil, "the headers are a " + number.TypeName(v) + ", not a table"
 	}
+	if len(layout.Array(t)) > 0 {
+		return nil, "the headers are an array, not a table of names and values"
+	}
+	if len(layout.Keys(t)) > 1000 {
+		return nil, "too many headers"
+	}
 	seen := map[string]bool{}
-	t.ForEach(func(k, v lua.LValue) {
+	for _, k := range layout.Keys(t) {
+		v := t.RawGetH(k)
+		if v == lua.LNil {
+			continue
+		}
 		name, isName := k.(lua.LString)
 		value, isText := number.ToString(v)
 		lower := strings.ToLower(string(name))
 		switch {
-		case problem != "":
-		case len(hs) >= 64:
-			problem = "more than 64 headers"
 		case !isName || !validFieldName(string(name)):
-			problem = "a header's name is not valid: " + quote(k.String())
+			return nil, "a header's name is not valid: " + quote(string(name))
 		case !isText || strings.ContainsFunc(value, isControl) || len(value) > 16<<10:
-			problem = "the value of header " + quote(string(name)) + " is not valid"
+			return nil, "the value of header " + quote(string(name)) + " is not valid"
 		case seen[lower]:
-			problem = "header " + quote(string(name)) + " is given twice"
+			return nil, "header " + quote(string(name)) + " is given twice"
+		case len(hs) >= 64:
+			return nil, "more than 64 headers"
 		}
 		seen[lower] = true
 		hs = append(hs, Header{string(name), value})
-	})
-	return hs, problem
+	}
+	return hs, ""
 }
 
 func validFieldName(s string) bool {
@@ -218,10 +228,18 @@ func (a api) mustBeMain() {
 }
 
 func (a api) raise(format string, args ...any) {
-	a.L.RaiseError("%s", fmt.Sprintf(format, args...))
+	text := stdlib.Where(a.L, 1) + fmt.Sprintf(format, args...)
+	a.v.Charge(a.L, int64(len(text)))
+	a.L.Error(lua.LString(text), 0)
 }
 
 func (a api) badArgument(n int, want string) {
+	if strings.Contains(a.name, ":") { // a method: its first argument is in front of the colon
+		if n--; n == 0 {
+			a.raise("calling '%s' on bad self (%s expected, got %s)", a.name, want, a.typeName(1))
+		}
+		a.raise("bad argument #%d to '%s' (%s expected, got %s)", n, a.name, want, a.typeName(n+1))
+	}
 	a.raise("bad argument #%d to '%s' (%s expected, got %s)", n, a.name, want, a.typeName(n))
 }
 

@@ -16,8 +16,11 @@ func TestEvalConfig(t *testing.T) {
 		want   any
 		err    string
 	}{
-		{`return { a = 1, b = { "x", 2.5, true }, c = {}, d = clm.secrets.k }`,
-			map[string]any{"a": int64(1), "b": []any{"x", 2.5, true}, "c": []any{}, "d": "s3cret"}, ""},
+		{
+			`return { a = 1, b = { "x", 2.5, true }, c = {}, d = clm.secrets.k }`,
+			map[string]any{"a": int64(1), "b": []any{"x", 2.5, true}, "c": []any{}, "d": "s3cret"},
+			"",
+		},
 		{`return 9007199254740993`, int64(9007199254740993), ""},
 		{`return 1, 2`, int64(1), ""},
 		{`return "a", "b"`, "a", ""},

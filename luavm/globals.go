@@ -115,6 +115,10 @@ func methods(typeName string, functions []apiFunction) *lua.LTable {
 	mt.RawSetString("__index", library(typeName+":", functions))
 	mt.RawSetString("__metatable", lua.LString(typeName))
 	mt.RawSetString("__name", lua.LString(typeName))
+	mt.RawSetString("__newindex", apiFunction{"field", func(a api) int {
+		a.raise("a %s has no fields that can be set", typeName)
+		return 0
+	}}.bind(""))
 	return mt
 }
 

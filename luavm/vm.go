@@ -96,6 +96,9 @@ func (v *VM) Call(tool, args string) *Call {
 	switch {
 	case !v.loaded:
 		problem = errors.New("the plugin is not loaded")
+		if v.load != nil && v.load.result != nil {
+			problem = errors.New("the plugin did not load: " + v.load.result.Text)
+		}
 	case v.invokes[tool] == nil:
 		problem = errors.New("the plugin has no tool " + quote(tool))
 	}

@@ -48,8 +48,10 @@ func (e *encoder) where() string {
 		case nil:
 		case lua.LString:
 			fmt.Fprintf(&b, ".%.40s", string(k))
-		default:
+		case lua.LNumber, lua.LBool, number.Int:
 			fmt.Fprintf(&b, "[%.40s]", k.String())
+		default:
+			fmt.Fprintf(&b, "[a %s]", k.Type())
 		}
 		if b.Len() > 200 {
 			b.WriteString("…")

@@ -1,0 +1,230 @@
+package luavm_test
+
+import (
+	"context"
+	"regexp"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"clm/luavm"
+	"clm/luavm/luavmtest"
+)
+
+// An attack is code that a hostile plugin runs, at load or inside invoke, and how it must end: want is matched
+// against the result's text ("^$" for a load that ends well; a call completes with "survived" unless want says else).
+type attack struct{ name, code, want string }
+
+const (
+	timedOut = `timed out after \d+ ms`
+	noMemory = `not enough memory: the plugin's limit is 8 MiB`
+	survived = `^(survived)?$`
+	stopped  = timedOut + `|` + noMemory
+)
+
+const attackLimit = 100 * time.Millisecond
+
+var attacks = []attack{
+	{"probe", probeCode, survived},
+	{"loop", `while true do end`, timedOut},
+	{"pcall loop", `local function s() while true do end end while true do pcall(s) end`, timedOut},
+	{"pcall loops nested", `local function s() while true do pcall(function() while true do end end) end end while true do pcall(s) end`, timedOut},
+	{"pcall of pcall", `while true do pcall(pcall, pcall, function() while true do end end) end`, timedOut},
+	{"goto loop", `::top:: pcall(error) goto top`, timedOut},
+	{"xpcall handler", `while true do xpcall(error, function() while true do end end) end`, timedOut},
+	{"xpcall handler fails", `while true do xpcall(error, function(e) error(e) end) end`, timedOut},
+	{"close", `local x <close> = setmetatable({}, {__close = function() while true do end end}) error()`, timedOut},
+	{"close after abort", `local x <close> = setmetatable({}, {__close = function() while true do end end}) while true do end`, timedOut},
+	{"gc", `setmetatable({}, {__gc = function() while true do end end})`, survived},
+	{"iterator", `for _ in function() return pcall(function() while true do end end) end do end`, timedOut},
+	{"index metamethod", `local t = setmetatable({}, {__index = function() while true do end end}) while true do pcall(function() return t.x end) end`, timedOut},
+	{"tostring metamethod", `error(setmetatable({}, {__tostring = function() while true do end end}))`, timedOut},
+	{"error nil", `error(nil)`, `nil`},
+	{"error table", `error({})`, `table|error object`},
+	{"tail loop", `local function f() return f() end f()`, timedOut},
+	{"tail loop then error", `local n = 0 local function f() n = n + 1 if n > 200000 then error("end") end return f() end while true do n = 0 pcall(f) end`, timedOut},
+	{"numeric for", `for i = 1, math.huge do end`, timedOut},
+
+	{"find backtracking", `("a"):rep(40):find(("a-"):rep(30) .. "b")`, timedOut},
+	{"find optional", `("a"):rep(28):find(("a?"):rep(28) .. ("a"):rep(28))`, survived + `|` + timedOut},
+	{"match quadratic", `local s = ("a"):rep(4e6) s:match(".-b")`, timedOut},
+	{"match in pcall", `local s = ("a"):rep(4e6) while true do pcall(string.match, s, ".-b") end`, timedOut},
+	{"gmatch", `for _ in ("a"):rep(1e6):gmatch(".-b") do end`, timedOut},
+	{"deep pattern", `("a"):find(("("):rep(3e6))`, `pattern|memory|captures`},
+	{"deep match", `local n = (("a"):rep(5000000)):find("a*$")`, survived},
+	{"balanced", `local s = ("("):rep(1e6) while true do s:find("%b()") end`, timedOut},
+	{"frontier", `local s = ("a"):rep(4e6) while true do s:find("%f[b]") end`, timedOut},
+	{"gsub amplification", `("x"):rep(1e5):gsub("x", ("y"):rep(1e5))`, noMemory},
+	{"gsub callback", `("x"):rep(1e6):gsub("x", function() return ("y"):rep(100) end)`, stopped},
+	{"rep", `("x"):rep(2^31)`, noMemory},
+	{"rep huge", `("x"):rep(1e10)`, noMemory + `|too large`},
+	{"rep separator", `("x"):rep(1e9, ("y"):rep(1e6))`, noMemory + `|too large`},
+	{"rep empty", `(""):rep(1e15)`, survived},
+	{"format width", `string.format(("%99d"):rep(1e6), table.unpack({}, 1, 10))`, `format|bad argument|memory`},
+	{"format huge", `while true do string.format("%s", ("x"):rep(7e6)) end`, stopped},
+	{"concat doubling", `local s = "x" for i = 1, 40 do s = s .. s end`, noMemory},
+	{"live strings", `local t = {} for i = 1, 1000 do t[i] = ("x"):rep(1e6) end table.concat(t)`, noMemory},
+	{"garbage strings", `for i = 1, 1e9 do local s = ("x"):rep(1e6) end`, timedOut},
+	{"substrings", `local t = {} for i = 1, 1e9 do local s = ("x"):rep(5e5) t[i % 100 + 1] = s:sub(1, 1) end`, timedOut},
+	{"comparison", `local a, b = ("x"):rep(3e6), ("x"):rep(3e6) local n = 0 while true do if a < b then n = n + 1 end end`, timedOut},
+	{"equality", `local a, b = ("x"):rep(3e6), ("x"):rep(3e6) while true do if a == b then end end`, timedOut},
+	{"string key", `local a = ("x"):rep(3e6) local t = {} while true do t[a] = 1 end`, timedOut},
+	{"string key read", `local a = ("x"):rep(3e6) local t = {} while true do local x = t[a] end`, timedOut},
+	{"concat loop", `local a = ("x"):rep(3e6) while true do local b = a .. "y" end`, timedOut},
+
+	{"tables", `local t = {} while true do t[#t + 1] = {} end`, noMemory},
+	{"records", `local t = {} while true do local r = {} r.x = 1 t[#t + 1] = r end`, noMemory},
+	{"number keys", `local t = {} local i = 0.5 while true do t[i] = i i = i + 1 end`, noMemory},
+	{"string keys", `local t = {} for i = 1, 1e9 do t["k" .. i] = true end`, stopped},
+	{"closures", `local t = {} while true do local a, b = 1, 2 t[#t + 1] = function() a = b end end`, noMemory},
+	{"sparse", `local t = {} for i = 1, 100 do t[i] = {} t[i][1e6] = 1 end`, noMemory},
+	{"sparse huge", `local t = {} t[6e7] = 1 t[2^53] = 2`, survived},
+	{"insert far", `table.insert({}, 6e7, 1)`, `out of bounds`},
+	{"globals", `for i = 1, 1e9 do _G["g" .. i] = i end`, stopped},
+	{"registry of upvalues", `local f = function() end for i = 1, 1e9 do local g = f f = function() return g end end`, noMemory},
+	{"metatable chain", `local t = {} for i = 1, 1e9 do t = setmetatable({}, t) end`, stopped},
+	{"length with holes", `local t = {} for i = 1, 200000 do t[i] = 1 end for i = 1, 200000 do t[i] = nil end local n = 0 while true do n = n + #t end`, timedOut},
+	{"unpack", `table.unpack({}, 1, 1e8)`, `too many results`},
+	{"unpack overflow", `table.unpack({}, -2^63, 2^63 - 1)`, `too many results|no integer representation`},
+	{"move", `table.move({}, 1, 2^53, 2)`, timedOut + `|too many`},
+	{"insert front", `local t = {} for i = 1, 100000 do t[i] = i end while true do table.insert(t, 1, 0) table.remove(t, 1) end`, timedOut},
+	{"concat table", `local t = {} for i = 1, 100000 do t[i] = ("x"):rep(70) end while true do table.concat(t) end`, stopped},
+	{"sort slow", `local t = {} for i = 1, 1e5 do t[i] = i * 7919 % 100003 end
+		table.sort(t, function(a, b) for i = 1, 100 do end return a < b end)`, timedOut},
+	{"sort always true", `local t = {} for i = 1, 1000 do t[i] = i end table.sort(t, function() return true end)`, `invalid order function|survived|^$`},
+	{"sort by pcall", `local t = {} for i = 1, 1e5 do t[i] = type end while true do pcall(table.sort, t, pcall) end`, timedOut},
+	{"select", `local function f(...) return select("#", ...) end while true do f(table.unpack({}, 1, 200)) end`, timedOut},
+	{"varargs", `local t = {} for i = 1, 20000 do t[i] = i end local function f(...) return pcall(f, ...) end while true do f(table.unpack(t)) end`, stopped},
+
+	{"recursion", `local function f(n) return 1 + f(n + 1) end assert(not pcall(f, 1))`, survived},
+	{"recursion uncaught", `local function f(n) return 1 + f(n + 1) end f(1)`, `stack overflow`},
+	{"recursion by gsub", `local function f(s) return (s:gsub(".", f)) end assert(not pcall(f, "x"))`, survived},
+	{"recursion by pcall", `local function f() local ok, err = pcall(f) return ok, err end f()`, survived},
+	{"recursion by pcall tree", `local function f() pcall(f) pcall(f) end f()`, timedOut},
+	{"recursion by index", `local t = setmetatable({}, {}) getmetatable(t).__index = function(_, k) return t[k .. "x"] end assert(not pcall(function() return t.a end))`, survived},
+	{"recursion by tostring", `local t = setmetatable({}, {__tostring = tostring}) pcall(tostring, t)`, survived},
+	{"recursion by eq", `local mt = {} mt.__eq = function(a, b) return setmetatable({}, mt) == setmetatable({}, mt) end pcall(mt.__eq)`, survived},
+	{"recursion by sort", `local function f() table.sort({3, 2, 1}, f) return true end pcall(f)`, survived},
+	{"recursion by concat", `local mt = {} mt.__concat = function(a, b) return a .. b end local t = setmetatable({}, mt) pcall(function() return t .. t end)`, survived},
+	{"recursion by call", `local t = setmetatable({}, {}) getmetatable(t).__call = t pcall(t)`, survived},
+	{"recursion by handler", `local function h() error("x") end xpcall(h, h)`, survived},
+	{"recursion by xpcall", `local function f() xpcall(error, f) end f()`, survived + `|` + timedOut},
+	{"recursion by iterator", `local function f() for _ in f do end end pcall(f)`, survived},
+	{"recursion by close", `local function f() local x <close> = setmetatable({}, {__close = f}) f() end pcall(f)`, survived + `|` + timedOut},
+	{"pcall with args of pcall", `local a = {} for i = 1, 200 do a[i] = pcall end pcall(table.unpack(a))`, survived},
+	{"long error key", `while true do pcall(function() local q q[("x"):rep(1e6)] = 1 end) end`, timedOut},
+	{"kept error messages", `local t = {} while true do local _, e = pcall(function() local q q[("x"):rep(3e5)] = 1 end) t[#t + 1] = e end`, stopped},
+
+	{"json cycle", `local t = {} t.t = t json.encode(t)`, `value.t: the table contains itself`},
+	{"json deep encode", `local t = {} for i = 1, 1e4 do t = { t } end json.encode(t)`, `nested deeper than 200 levels`},
+	{"json deep decode", `local v, err = json.decode(("["):rep(1e5)) assert(v == nil and err:find("nested deeper"))`, survived},
+	{"json too long", `local v, err = json.decode((" "):rep(2 * 1024 * 1024 + 1)) assert(v == nil and err:find("2097152"))`, survived},
+	{"json amplification", `json.decode("[" .. ("[],"):rep(699049) .. "[]]")`, noMemory},
+	{"json dag", `local t = {} for i = 1, 60 do t = { t, t } end json.encode(t)`, stopped},
+	{"json strings", `local s = ("\1"):rep(2e6) json.encode({ s, s, s })`, noMemory},
+	{"json loop", `local s = "[" .. ("1,"):rep(1e5) .. "1]" while true do pcall(json.decode, s) end`, timedOut},
+}
+
+// probes must all be nil; what is reached through _G._G too.
+const probeCode = `
+for _, name in ipairs({ "os", "io", "package", "debug", "require", "load", "loadstring", "dofile", "loadfile",
+	"collectgarbage", "getfenv", "setfenv", "newproxy", "module", "coroutine", "_printregs", "channel", "unpack" }) do
+	assert(_G[name] == nil, name)
+	assert(_G._G[name] == nil, name)
+end
+assert(string.dump == nil)
+assert(_G == _G._G and getmetatable(_G) == nil)
+assert(not pcall(setmetatable, string, {}))
+assert(type(getmetatable("").__index) == "table")
+`
+
+func TestAttacksAtLoad(t *testing.T) {
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			p, err := luavm.Compile("evil", a.code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			neighbour := load(t, luavm.Options{}, helloPlugin)
+			watch(t, a, func() luavm.Result {
+				v := luavm.New(p, luavm.Options{LoadTime: attackLimit})
+				defer v.Close()
+				return new(luavmtest.Simulation).Run(context.Background(), v.Load())
+			})
+			greet(t, neighbour)
+		})
+	}
+}
+
+func TestAttacksInInvoke(t *testing.T) {
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			v := load(t, luavm.Options{}, `clm.tool_register("evil", { timeout_ms = 100, invoke = function(args, ctx) do `+a.code+
+				` end ctx:complete("survived") end })`+"\n", helloPlugin)
+			watch(t, a, func() luavm.Result { return run(t, v, "evil", "") })
+			if err := v.Broken(); err != nil {
+				if !strings.Contains(a.code, "_G[") {
+					t.Errorf("the VM is broken: %v", err)
+				}
+				return
+			}
+			greet(t, v)
+		})
+	}
+}
+
+// greet checks that a VM still works.
+func greet(t *testing.T, v *luavm.VM) {
+	t.Helper()
+	if got := call(t, v, "hello", `{"name":"Ada"}`); got != "Hello, Ada!" {
+		t.Errorf("hello gave %q", got)
+	}
+}
+
+// watch runs an attack and checks its end, its time and its memory.
+func watch(t *testing.T, a attack, f func() luavm.Result) {
+	t.Helper()
+	debug.FreeOSMemory()
+	base := resident()
+	peak := make(chan int64)
+	stop := make(chan struct{})
+	go func() {
+		most := base
+		for tick := time.NewTicker(2 * time.Millisecond); ; {
+			select {
+			case <-tick.C:
+				most = max(most, resident())
+			case <-stop:
+				tick.Stop()
+				peak <- most
+				return
+			}
+		}
+	}()
+	start := time.Now()
+	r := f()
+	took := time.Since(start)
+	close(stop)
+	most := <-peak
+	if !regexp.MustCompile(a.want).MatchString(r.Text) {
+		t.Errorf("ended with %.300q, want %s", r.Text, a.want)
+	}
+	if r.Aborted != (strings.HasPrefix(r.Text, "timed out") || strings.HasPrefix(r.Text, "not enough memory")) {
+		t.Errorf("aborted is %v with %.100q", r.Aborted, r.Text)
+	}
+	if limit := (attackLimit + 50*time.Millisecond) * slowdown; took > limit {
+		t.Errorf("took %v, more than %v", took, limit)
+	}
+	if most-base > 64<<20*min(slowdown, 3) {
+		t.Errorf("%d MiB over the baseline", (most-base)>>20)
+	}
+}
+
+// resident is what the process holds, without what it has given back.
+func resident() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
+}
