@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"time"
@@ -76,7 +75,7 @@ func (d *decoder) event(ev sse.Event) error {
 		return nil
 	}
 	isError := string(ev.Name) == "error"
-	if !json.Valid(data) {
+	if !jsonscan.Valid(data) {
 		switch {
 		case isError:
 			return d.fault(data)
@@ -97,7 +96,7 @@ func (d *decoder) whole() error {
 	if err != nil {
 		return err
 	}
-	if !json.Valid(body) {
+	if !jsonscan.Valid(body) {
 		return d.resp.Failf(llm.ErrProtocol, "the answer is not JSON: %.60q", body)
 	}
 	if err := d.object(body, "message"); err != nil {

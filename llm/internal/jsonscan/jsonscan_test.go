@@ -76,6 +76,27 @@ func TestTextJoinsCutCharacters(t *testing.T) {
 	}
 }
 
+func TestValid(t *testing.T) {
+	for _, in := range []string{
+		"", " ", "{}", "[]", "{", "[", "[1,]", "[,1]", "{,}", `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `{"a":1}x`, " null ", "nul", "nulll", "tru", "false",
+		"-", "-0", "01", "0.", "1.5", ".5", "1e", "1e+", "1E-7", "+1", `"`, `"\`, `"\"`, `"\x"`, `"\u12"`, `"\u12g4"`, `"\u12F4"`, "\"\n\"", "\"\x7f\xff\"",
+		strings.Repeat("[", 10000) + strings.Repeat("]", 10000), strings.Repeat("[", 10001) + strings.Repeat("]", 10001),
+		strings.Repeat(`{"a":`, 10001) + "1" + strings.Repeat("}", 10001),
+	} {
+		if got, want := Valid([]byte(in)), json.Valid([]byte(in)); got != want {
+			t.Errorf("Valid(%.40q) = %v", in, got)
+		}
+	}
+}
+
+func BenchmarkValid(b *testing.B) {
+	chunk := []byte(`{"id":"chatcmpl-abc123","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-mini","choices":[{"index":0,"delta":{"content":"word "},"logprobs":null,"finish_reason":null}]}`)
+	b.SetBytes(int64(len(chunk)))
+	for b.Loop() {
+		Valid(chunk)
+	}
+}
+
 func FuzzScan(f *testing.F) {
 	f.Add(`{"a":["x",{"b":"\ud83d\ude42"}],"c":-1}`, 4)
 	f.Add("\"a\\u00e9\xff\"", 2)
@@ -83,6 +104,9 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string, cut int) {
 		walk([]byte(in), 0) // must end, whatever it is
 		b := []byte(in)
+		if Valid(b) != json.Valid(b) {
+			t.Fatalf("Valid(%q) = %v", b, Valid(b))
+		}
 		var v any
 		if json.Unmarshal(b, &v) == nil {
 			if got := rebuild(bytes.TrimSpace(b)); !sameJSON(t, got, b) {
