@@ -133,8 +133,8 @@ func (e *Engine) Spawn(ctx context.Context, o AgentOptions) (*Agent, error) {
 	if o.ID == "" {
 		o.ID = fmt.Sprintf("a%d", e.ids.Add(1))
 	}
-	h := newHost(e, o)
-	if err := h.permissions(o.Permissions); err != nil {
+	h, err := newHost(e, o, 0)
+	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", o.ID, err)
 	}
 	reply := make(chan error, 1)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"clm/actors/internal/agent"
+	"clm/actors/internal/builtin"
 	"clm/actors/internal/family"
 	"clm/actors/internal/model"
 	"clm/actors/internal/permit"
@@ -31,6 +32,10 @@ type host struct {
 	handle   *Agent
 	model    resolved
 	tools    atomic.Pointer[Toolset]
+	depth    int // of sub-agents above
+	dir      string
+	builtins *builtin.Set // nil: none
+	children atomic.Int32 // live sub-agents
 	rules    *permit.Rules
 	rate     *rate.Limiter
 	volatile func(string) bool
@@ -45,14 +50,51 @@ type (
 	removeTool struct{ name string }
 )
 
-func newHost(e *Engine, o AgentOptions) *host {
-	h := &host{e: e, opts: o, volatile: matcher(o.Volatile)}
+func newHost(e *Engine, o AgentOptions, depth int) (*host, error) {
+	h := &host{e: e, opts: o, depth: depth, volatile: matcher(o.Volatile)}
 	h.handle = &Agent{host: h}
-	h.tools.Store(o.Tools)
+	if err := h.permissions(o.Permissions); err != nil {
+		return nil, err
+	}
 	if o.ToolRate > 0 {
 		h.rate = rate.NewLimiter(rate.Limit(o.ToolRate), max(o.ToolBurst, 1))
 	}
-	return h
+	if o.Builtins != nil {
+		h.builtins = h.newBuiltins(*o.Builtins)
+	}
+	t, err := h.whole(o.Tools)
+	if err != nil {
+		return nil, err
+	}
+	h.tools.Store(t)
+	return h, nil
+}
+
+func (h *host) newBuiltins(b Builtins) *builtin.Set {
+	dir := b.Dir
+	if dir == "" {
+		dir = h.dir
+	}
+	return builtin.New(builtin.Options{
+		Dir: dir, SpoolDir: b.SpoolDir, SecretEnv: b.SecretEnv, Secrets: b.Secrets, Private: b.Private,
+		// Without an answer: the job's goroutine is joined by the agent's end.
+		Notify: func(text string) { h.e.sys.Send(h.handle.node.PID(), msg.Notify{Text: text}) },
+	})
+}
+
+// whole is the agent's own tools and then those of a set.
+func (h *host) whole(t *Toolset) (*Toolset, error) {
+	var own GoTools
+	if h.builtins != nil {
+		own = h.builtins.Tools()
+	}
+	if len(h.opts.SubAgents) > 0 && h.depth < maxAgentDepth {
+		own = append(own, subAgentTool(h.opts.SubAgents))
+	}
+	if own == nil {
+		return t, nil
+	}
+	return NewToolset(own, t)
 }
 
 func (h *host) permissions(p Permissions) error {
@@ -60,6 +102,7 @@ func (h *host) permissions(p Permissions) error {
 	if err != nil {
 		return fmt.Errorf("working folder: %w", err)
 	}
+	h.dir = dir
 	home, _ := os.UserHomeDir() // without one, ~/ in a rule is literal
 	h.rules, err = permit.New(permit.Options{Allow: p.Allow, Deny: p.Deny, AllowAll: p.AllowAll, Dir: dir, Home: home})
 	return err
@@ -115,7 +158,11 @@ func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*f
 func (h *host) TurnEnded() { h.e.turns.Add(-1) }
 
 // Stopping implements [agent.Host].
-func (h *host) Stopping(*family.Node) {}
+func (h *host) Stopping(n *family.Node) {
+	if h.builtins != nil {
+		n.Go("end background jobs", func(context.Context) any { h.builtins.Close(); return nil })
+	}
+}
 
 func iterations(n int) int {
 	switch {
@@ -144,6 +191,14 @@ func (h *host) spawnTool(n *family.Node, c actor.Context, turn uint64, name, id 
 	cfg := toolcall.Config{Agent: h.handle.node.PID(), Turn: turn, Nested: depth > 0, Timeout: DefaultToolTimeout}
 	if e := h.tools.Load().get(name); e != nil {
 		cfg.Tool, cfg.Check = e.tool, e.check
+		switch {
+		case e.tool.Source == "builtin":
+			cfg.Path = func(args string) string { return h.builtins.Path(name, args) }
+		case e.tool.Name == SubAgentTool && e.tool.Source == "agent":
+			cfg.Spawn = func(n *family.Node, c actor.Context, _ *actor.PID, call llm.ToolCall) (*family.Node, error) {
+				return h.spawnSubAgent(n, c, turn)
+			}
+		}
 		if p := e.plugin; p != nil {
 			cfg.Plugin = p.name
 			cfg.Spawn = func(n *family.Node, c actor.Context, pid *actor.PID, call llm.ToolCall) (*family.Node, error) {
@@ -239,7 +294,7 @@ func (h *host) Configure(m any, busy bool) (known bool, drop []string, err error
 		h.setModel(m.model)
 	case setTools:
 		drop = h.dropped(m.tools)
-		h.tools.Store(m.tools)
+		err = h.change(h.whole(m.tools))
 	case addTool:
 		err = h.change(h.tools.Load().with(GoTools{m.tool}))
 	case removeTool:

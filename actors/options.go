@@ -78,9 +78,10 @@ const (
 type AgentOptions struct {
 	ID       string // unique in the engine; empty: one is made
 	Model    Model
-	System   string   // system prompt
-	Tools    *Toolset // nil: none
-	NoStream bool     // ask for whole answers
+	System   string    // system prompt
+	Tools    *Toolset  // nil: none
+	Builtins *Builtins // the tools built in, before the others; nil: none
+	NoStream bool      // ask for whole answers
 
 	Sequential    bool     // one tool call at a time (disable_parallel_tool_calls)
 	MaxIterations int      // tool batches of a turn; 0: 200, negative: no limit
@@ -89,10 +90,30 @@ type AgentOptions struct {
 	ToolRate  float64 // dispatched calls a second; 0: no limit
 	ToolBurst int     // 0: 1
 
+	// SubAgents are the profiles that the tool "agent" may start; nil: there is
+	// no such tool. A sub-agent works below the call that wanted it: it ends with
+	// it, spends the same budget, and asks through this agent's questions.
+	SubAgents map[string]AgentOptions
+
 	Permissions Permissions
 	Budget      *Budget       // ceilings; nil: none
 	History     []llm.Message // of a conversation that goes on
 	OnEvent     func(Event)   // called for each event in order, on a goroutine of its own; see [Agent.Listen]
+}
+
+// Builtins are what the tools built in (read_file, list_dir, write_file,
+// shell_exec, bg_exec) need. Background jobs belong to the agent and end with it.
+type Builtins struct {
+	Dir       string   // working folder; empty: the process's
+	SpoolDir  string   // where full outputs go; empty: the system's temporary folder
+	SecretEnv []string // variables that commands do not get, beside CLM_API_KEY
+	Secrets   []string // values that commands do not get and results do not show
+	Private   []string // absolute folders and files that the file tools refuse
+}
+
+// BuiltinNames are the names that tools built in take.
+func BuiltinNames() []string {
+	return []string{"read_file", "list_dir", "write_file", "shell_exec", "bg_exec", SubAgentTool}
 }
 
 // Permissions say which gated calls may run.

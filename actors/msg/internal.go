@@ -96,6 +96,7 @@ type PrepareTool struct {
 	File     string // not a call but a file access of one: the resolved path
 	Write    bool   // of File: it is to be written
 	Nested   bool   // made by a plugin's clm.call: not dispatched by the model
+	Token    uint64 // given back in the answer: a sub-agent asks for several calls
 }
 
 // ToolPrepared says whether the call may run.
@@ -104,4 +105,5 @@ type ToolPrepared struct {
 	Why     string        // for the model, when not allowed
 	Delay   time.Duration // wait this long first: the tool rate
 	Plugin  *actor.PID    // the plugin's actor, when one was asked for
+	Token   uint64        // of the question
 }

@@ -46,6 +46,10 @@ type Config struct {
 	Sinks   []Sink
 	Host    Host
 	Store   Store // where messages are kept; nil: nowhere
+	// Above is who is asked for a sub-agent's gated calls: the agent whose turn
+	// AboveTurn wanted it. Nil for an agent of its own.
+	Above     *actor.PID
+	AboveTurn uint64
 }
 
 // Host is what the agent's actor has done by those who wire it. Its methods are
@@ -108,6 +112,7 @@ type agent struct {
 	follow    []string // starts the next turn
 	questions []question
 	asked     uint64
+	passed    map[uint64]question // to the agent above
 	plugins   map[string]*family.Node
 }
 
@@ -127,6 +132,8 @@ func (a *agent) Receive(n *family.Node, c actor.Context, message any) {
 		}
 	case msg.PrepareTool:
 		a.prepare(n, c, m)
+	case msg.ToolPrepared:
+		a.fromAbove(n, c, m)
 	case msg.Learned:
 		a.learned(m)
 	case msg.Replaced:

@@ -116,7 +116,7 @@ func (a *agent) closeTurn(n *family.Node, c actor.Context, cause error) {
 	for _, q := range a.questions {
 		a.publish(n, msg.PermissionSettled{ID: q.id, CallID: q.ask.CallID, By: "cancel"})
 	}
-	a.questions = nil
+	a.questions, a.passed = nil, nil
 	d := outcome(a.ended, cause)
 	if a.ended != nil {
 		a.follow = append(a.follow, a.ended.Unused...)

@@ -13,13 +13,17 @@ import (
 // person.
 func (a *agent) prepare(n *family.Node, c actor.Context, p msg.PrepareTool) {
 	if p.Turn != a.turns || a.turn == nil {
-		n.Request(c, c.Sender(), msg.ToolPrepared{Why: "the turn has ended"})
+		n.Request(c, c.Sender(), msg.ToolPrepared{Why: "the turn has ended", Token: p.Token})
 		return
 	}
 	v, why := a.cfg.Host.Decide(p)
 	if v == Ask {
 		a.asked++
 		q := question{a.asked, c.Sender(), p}
+		if a.cfg.Above != nil {
+			a.passUp(n, c, q)
+			return
+		}
 		a.questions = append(a.questions, q)
 		if p.Reason != "" {
 			why = p.Reason
@@ -32,12 +36,30 @@ func (a *agent) prepare(n *family.Node, c actor.Context, p msg.PrepareTool) {
 	a.answer(n, c, c.Sender(), p, v == Allow, why)
 }
 
+// passUp has the agent above decide.
+func (a *agent) passUp(n *family.Node, c actor.Context, q question) {
+	if a.passed == nil {
+		a.passed = map[uint64]question{}
+	}
+	a.passed[q.id] = q
+	up := q.ask
+	up.Turn, up.Token, up.Plugin, up.Nested = a.cfg.AboveTurn, q.id, "", true
+	n.Request(c, a.cfg.Above, up)
+}
+
+func (a *agent) fromAbove(n *family.Node, c actor.Context, m msg.ToolPrepared) {
+	if q, ok := a.passed[m.Token]; ok {
+		delete(a.passed, m.Token)
+		a.answer(n, c, q.from, q.ask, m.Allowed, m.Why)
+	}
+}
+
 func (a *agent) answer(n *family.Node, c actor.Context, to *actor.PID, p msg.PrepareTool, allow bool, why string) {
-	r := msg.ToolPrepared{Allowed: allow, Why: why}
+	r := msg.ToolPrepared{Allowed: allow, Why: why, Token: p.Token}
 	if allow && p.Plugin != "" {
 		node, err := a.plugin(n, c, p.Plugin)
 		if err != nil {
-			r = msg.ToolPrepared{Why: fmt.Sprintf("plugin %s: %v", p.Plugin, err)}
+			r = msg.ToolPrepared{Token: p.Token, Why: fmt.Sprintf("plugin %s: %v", p.Plugin, err)}
 		} else {
 			r.Plugin = node.PID()
 		}

@@ -62,9 +62,9 @@ func server(t *testing.T) (http.RoundTripper, string, string) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", 302) })
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
 	mux.HandleFunc("/to", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, strings.NewReplacer("PLAIN", plainURL, "TLS", tlsURL).Replace(r.URL.Query().Get("u")), 307)
+		http.Redirect(w, r, strings.NewReplacer("PLAIN", plainURL, "TLS", tlsURL).Replace(r.URL.Query().Get("u")), http.StatusTemporaryRedirect)
 	})
 	one, two := httptest.NewServer(mux), httptest.NewUnstartedServer(mux)
 	two.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes

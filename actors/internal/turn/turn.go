@@ -103,9 +103,7 @@ func (t *turn) report(n *family.Node, d msg.EventData) {
 // add appends messages to the conversation and tells the agent, as they are in
 // the history: repaired, with unique ids.
 func (t *turn) add(n *family.Node, ms ...llm.Message) []llm.Message {
-	before := t.cfg.History.Len()
-	t.cfg.History.Append(ms...)
-	added := t.cfg.History.Since(before)
+	added := t.cfg.History.Append(ms...)
 	for _, m := range added {
 		t.report(n, msg.MessageAdded{Message: m})
 	}
