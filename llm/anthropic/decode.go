@@ -216,7 +216,8 @@ func (d *decoder) response(origin string) (*llm.Response, error) {
 }
 
 // usage collects the counts. The server sends some at the beginning and all at
-// the end, gateways either; a count of 0 says nothing then.
+// the end, gateways either; an input of 0 says nothing then. The output counts
+// up from 1.
 type usage struct {
 	input, output, cacheRead, cacheWrite int64
 }
@@ -228,7 +229,10 @@ func (u *usage) take(b []byte) {
 		case "input_tokens":
 			to = &u.input
 		case "output_tokens":
-			to = &u.output
+			if !jsonscan.IsNull(value) {
+				u.output = jsonscan.Count(value)
+			}
+			continue
 		case "cache_read_input_tokens":
 			to = &u.cacheRead
 		case "cache_creation_input_tokens":

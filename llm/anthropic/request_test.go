@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -21,8 +21,10 @@ func conversation() []llm.Message {
 	png := llm.Attachment{Name: "a.png", MediaType: "image/png", Data: []byte("png")}
 	return []llm.Message{
 		{Role: llm.RoleUser, Content: "look at <these>", Attachments: []llm.Attachment{
-			png, {Name: "b.pdf", MediaType: "application/pdf", Data: []byte("pdf")},
-			{Name: "c.md", MediaType: "text/markdown; charset=utf-8", Data: []byte("# c")}, {Name: "d.zip", MediaType: "application/zip"},
+			png,
+			{Name: "b.pdf", MediaType: "application/pdf", Data: []byte("pdf")},
+			{Name: "c.md", MediaType: "text/markdown; charset=utf-8", Data: []byte("# c")},
+			{Name: "d.zip", MediaType: "application/zip"},
 		}},
 		{
 			Role: llm.RoleAssistant, Content: "I will.",
@@ -47,7 +49,7 @@ func conversation() []llm.Message {
 }
 
 func TestRequest(t *testing.T) {
-	c := client(t, serve(""))
+	c := client(t, &server{})
 	got := c.encode(&llm.Request{
 		Model: "claude-x", System: "be brief", Messages: llm.NewHistory(conversation()).Request(origin("claude-x")),
 		Tools:  []llm.Tool{{Name: "now", Schema: nil}, {Name: "up", Description: "upcase", Schema: json.RawMessage(`{"properties":{"s":{"type":"string"}},"required":null}`)}},
@@ -83,8 +85,11 @@ func TestRequestOfOddConversations(t *testing.T) {
 		{"begins with an answer", []llm.Message{{Role: llm.RoleAssistant, Content: "a"}, {Role: llm.RoleUser, Content: "b"}}, "user1 assistant1 user1"},
 		{
 			"neighbours", []llm.Message{
-				{Role: llm.RoleUser, Content: "a"}, {Role: llm.RoleUser, Content: "b"}, {Role: llm.RoleAssistant, Content: "c"},
-				{Role: llm.RoleAssistant, Content: "d"}, {Role: llm.RoleUser, Content: "e"},
+				{Role: llm.RoleUser, Content: "a"},
+				{Role: llm.RoleUser, Content: "b"},
+				{Role: llm.RoleAssistant, Content: "c"},
+				{Role: llm.RoleAssistant, Content: "d"},
+				{Role: llm.RoleUser, Content: "e"},
 			}, "user2 assistant2 user1",
 		},
 		{"blank text", []llm.Message{{Role: llm.RoleUser, Content: "a"}, {Role: llm.RoleAssistant, Content: " \n"}, {Role: llm.RoleUser, Content: "e"}}, "user2"},
@@ -98,7 +103,7 @@ func TestRequestOfOddConversations(t *testing.T) {
 					Content []map[string]any
 				}
 			}
-			data := client(t, serve("")).encode(&llm.Request{Model: "m", System: " ", Messages: tt.msgs})
+			data := client(t, &server{}).encode(&llm.Request{Model: "m", System: " ", Messages: tt.msgs})
 			if err := json.Unmarshal(data, &body); err != nil {
 				t.Fatalf("%v in %s", err, data)
 			}
@@ -117,7 +122,7 @@ func TestRequestOfOddConversations(t *testing.T) {
 // marks, each request begins with all of the one before, and the place where
 // that one ended is marked again.
 func TestRequestsContinue(t *testing.T) {
-	c := client(t, serve(""))
+	c := client(t, &server{})
 	tools := []llm.Tool{{Name: "up"}}
 	h := llm.NewHistory([]llm.Message{{Role: llm.RoleUser, Content: "go"}})
 	before := ""
@@ -154,12 +159,11 @@ func TestMaxTokens(t *testing.T) {
 			t.Errorf("%s: %d, want %d", model, got, want)
 		}
 	}
-	s := &server{status: 400, body: func() io.Reader {
-		return strings.NewReader(`{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 32000 > 4096, which is the maximum allowed number of output tokens for claude-sonnet-5"}}`)
-	}}
+	s := &server{status: 400, body: `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 32000 > 4096, which is the maximum allowed number of output tokens for claude-sonnet-5"}}`}
 	c := client(t, s)
 	for range 2 {
-		if _, err := c.Complete(t.Context(), &llm.Request{Model: "claude-sonnet-5"}, nil); kindOf(err) != llm.ErrRequest {
+		var e *llm.Error
+		if _, err := c.Complete(t.Context(), &llm.Request{Model: "claude-sonnet-5"}, nil); !errors.As(err, &e) || e.Kind != llm.ErrRequest {
 			t.Errorf("error %v", err)
 		}
 	}
@@ -177,7 +181,7 @@ func TestMaxTokens(t *testing.T) {
 // BenchmarkChain builds the requests of a turn of 400 calls: each message is
 // encoded once.
 func BenchmarkChain(b *testing.B) {
-	c := client(b, serve(""))
+	c := client(b, &server{})
 	b.ReportAllocs()
 	for b.Loop() {
 		h := llm.NewHistory([]llm.Message{{Role: llm.RoleUser, Content: "go"}})
@@ -206,7 +210,7 @@ func stream(n int) string {
 }
 
 func BenchmarkStream200(b *testing.B) {
-	c := client(b, serve(stream(200)))
+	c := client(b, &server{body: stream(200)})
 	req := &llm.Request{Model: "claude-x", Stream: true, Messages: []llm.Message{{Role: llm.RoleUser, Content: "hi"}}}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -217,7 +221,7 @@ func BenchmarkStream200(b *testing.B) {
 }
 
 func ExampleNew() {
-	c, err := New(llm.Connection{URL: "http://gateway/v1"}, serve(stream(3)))
+	c, err := New(llm.Connection{URL: "http://gateway/v1"}, &server{body: stream(3)})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,0 +1,144 @@
+package responses
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"clm/llm"
+	"clm/llm/internal/conformance"
+	"clm/llm/internal/jsonscan"
+)
+
+var update = flag.Bool("update", false, "rewrite what the cases in testdata want")
+
+var dialect = conformance.Dialect{
+	Kind: llm.KindResponses, Path: path,
+	New:    func(conn llm.Connection, rt http.RoundTripper) (llm.Client, error) { return New(conn, rt) },
+	Stream: renderStream, Whole: renderWhole,
+	Error: func(msg string) string {
+		return fmt.Sprintf("event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":%q,\"param\":null}\n\n", msg)
+	},
+	Raw: func(inner ...string) string { return render(inner, conformance.Answer{Finish: llm.FinishStop}) },
+}
+
+func TestConformance(t *testing.T) { conformance.Run(t, dialect) }
+
+func TestAnswers(t *testing.T) { conformance.Files(t, dialect, *update) }
+
+func FuzzAnswer(f *testing.F) { conformance.Fuzz(f, dialect) }
+
+func quote(s string) string { return string(jsonscan.AppendString(nil, s)) }
+
+func renderStream(a conformance.Answer) string {
+	var inner []string
+	for _, s := range a.Text {
+		q := quote(s)
+		inner = append(inner, q[1:len(q)-1])
+	}
+	return render(inner, a)
+}
+
+// render takes the text as JSON strings without their quotes. As with the real
+// API the last event repeats the answer, but for a text that is not valid.
+func render(inner []string, a conformance.Answer) string {
+	var b strings.Builder
+	event := func(kind, format string, args ...any) {
+		fmt.Fprintf(&b, "event: %s\ndata: {\"type\":\"%s\"%s}\n\n", kind, kind, fmt.Sprintf(format, args...))
+	}
+	event("response.created", `,"response":{"status":"in_progress","output":[],"error":null}`)
+	n := 0
+	if len(inner) > 0 {
+		event("response.output_item.added", `,"output_index":0,"item":{"id":"msg_0","type":"message","role":"assistant","content":[]}`)
+		for _, s := range inner {
+			event("response.output_text.delta", `,"item_id":"msg_0","output_index":0,"content_index":0,"delta":"%s"`, s)
+		}
+		n = 1
+	}
+	for i, c := range a.Calls {
+		event("response.output_item.added", `,"output_index":%d,"item":{"id":"fc_%d","type":"function_call","call_id":%s,"name":%s,"arguments":""}`, n+i, i, quote(c.ID), quote(c.Name))
+		for _, s := range c.Args {
+			event("response.function_call_arguments.delta", `,"item_id":"fc_%d","output_index":%d,"delta":%s`, i, n+i, quote(s))
+		}
+		event("response.function_call_arguments.done", `,"item_id":"fc_%d","output_index":%d,"arguments":%s`, i, n+i, quote(strings.Join(c.Args, "")))
+		event("response.output_item.done", `,"output_index":%d,"item":{"id":"fc_%d","type":"function_call","call_id":%s,"name":%s,"arguments":%s}`,
+			n+i, i, quote(c.ID), quote(c.Name), quote(strings.Join(c.Args, "")))
+	}
+	kind := "response.completed"
+	if a.Finish == llm.FinishLength {
+		kind = "response.incomplete"
+	}
+	event(kind, `,"response":%s`, renderWhole(conformance.Answer{Finish: a.Finish, Usage: a.Usage}))
+	return b.String()
+}
+
+func renderWhole(a conformance.Answer) string {
+	output := []any{}
+	if len(a.Text) > 0 {
+		part := map[string]any{"type": "output_text", "text": strings.Join(a.Text, "")}
+		output = append(output, map[string]any{"type": "message", "content": []any{part}})
+	}
+	for _, c := range a.Calls {
+		output = append(output, map[string]any{"type": "function_call", "call_id": c.ID, "name": c.Name, "arguments": strings.Join(c.Args, "")})
+	}
+	r := map[string]any{
+		"status": "completed", "output": output, "error": nil, "incomplete_details": nil,
+		"usage": map[string]any{"input_tokens": a.Usage.Input, "output_tokens": a.Usage.Output},
+	}
+	if a.Finish == llm.FinishLength {
+		r["status"], r["incomplete_details"] = "incomplete", map[string]any{"reason": "max_output_tokens"}
+	}
+	out, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
+// server answers each request with the same body and keeps the requests.
+type server struct {
+	status int
+	body   string
+	bodies []string
+	last   *http.Request
+}
+
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		s.bodies = append(s.bodies, string(b))
+	}
+	s.last = r
+	body := io.NopCloser(strings.NewReader(s.body))
+	return &http.Response{StatusCode: max(s.status, 200), Header: http.Header{}, Body: body, Request: r}, nil
+}
+
+func client(t testing.TB, rt http.RoundTripper) *Client {
+	t.Helper()
+	c, err := New(llm.Connection{Kind: llm.KindResponses, URL: "http://h/v1/responses?v=2", Key: "key-abcd"}, rt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestModels(t *testing.T) {
+	s := &server{body: `{"object":"list","data":[{"id":"a","context_length":4096},{"id":"b"}]}`}
+	models, err := client(t, s).Models(t.Context())
+	if err != nil || len(models) != 2 || models[0] != (llm.Model{ID: "a", ContextSize: 4096}) {
+		t.Errorf("models %v, %v", models, err)
+	}
+	if got := s.last.URL.String() + " " + s.last.Header.Get("Authorization"); got != "http://h/v1/models?v=2 Bearer key-abcd" {
+		t.Errorf("asked %s", got)
+	}
+	if n, err := client(t, s).ContextSize(t.Context(), "a"); n != 4096 || err != nil {
+		t.Errorf("window %d, %v", n, err)
+	}
+}
