@@ -200,7 +200,7 @@ clm.await_all(ts)`
 func fanOut(n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, "!tool c%d@%d t {}\n", i+1, i)
+		fmt.Fprintf(&b, "!tool c%d@%d t {\"n\": %d}\n", i+1, i, i)
 	}
 	return b.String()
 }
