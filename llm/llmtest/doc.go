@@ -21,7 +21,8 @@
 //	!pace 20               wait that long before each later chunk of a directive
 //	!split 3               send all that follows in pieces of 3 bytes
 //	!flush                 send what there is so far as one piece
-//	!close                 drop the connection here
+//	!close                 drop the connection here; "!close first" does so
+//	                       before even the header
 //	!hang                  keep the connection open until the client leaves;
 //	                       "!hang first" does not even send the header
 //	!nonl                  drop the newline that ended the line before

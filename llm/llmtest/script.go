@@ -62,7 +62,9 @@ func (p *player) directive(name, arg string) bool {
 	case "flush":
 		p.flush()
 	case "close":
-		p.flush()
+		if arg != "first" {
+			p.flush()
+		}
 		panic(http.ErrAbortHandler)
 	case "hang":
 		if arg != "first" {

@@ -42,12 +42,16 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	pr, pw := io.Pipe()
 	w := &memoryWriter{pipe: pw, header: make(http.Header), sent: make(chan struct{})}
 	// The client that leaves must not wait for a handler that does not look.
-	stop := context.AfterFunc(ctx, func() { _ = pr.CloseWithError(ctx.Err()) })
+	stop := context.AfterFunc(ctx, func() { _ = pw.CloseWithError(ctx.Err()) })
 	t.active.Add(1)
 	go func() {
 		defer t.active.Done()
 		defer closeBody(r)
-		w.end(t.run(w, r))
+		err := t.run(w, r)
+		if gone := ctx.Err(); gone != nil {
+			err = gone // not a well-ended answer, even if the handler thinks so
+		}
+		w.end(err)
 		stop()
 	}()
 	select {
