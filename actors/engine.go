@@ -15,6 +15,7 @@ import (
 
 	"clm/actors/internal/agent"
 	"clm/actors/internal/family"
+	"clm/actors/internal/store"
 	"clm/actors/msg"
 	"clm/llm"
 )
@@ -204,6 +205,10 @@ func (r *engine) spawn(n *family.Node, c actor.Context, h *host) error {
 	cfg := agent.Config{ID: id, History: llm.NewHistory(h.opts.History), View: &h.handle.view, Host: h}
 	if h.opts.OnEvent != nil {
 		cfg.Sinks = append(cfg.Sinks, h.handle.callback(h.opts.OnEvent))
+	}
+	if s := h.opts.Session; s != nil {
+		spec := store.Spec(s.session)
+		cfg.Store = &spec
 	}
 	h.opts.History = nil // it is the actor's now
 	node, err := n.Spawn(c, agent.Spec(cfg))

@@ -97,6 +97,7 @@ type AgentOptions struct {
 
 	Permissions Permissions
 	Budget      *Budget       // ceilings; nil: none
+	Session     *Session      // where the conversation is kept; nil: nowhere
 	History     []llm.Message // of a conversation that goes on
 	OnEvent     func(Event)   // called for each event in order, on a goroutine of its own; see [Agent.Listen]
 }

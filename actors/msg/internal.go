@@ -107,3 +107,18 @@ type ToolPrepared struct {
 	Plugin  *actor.PID    // the plugin's actor, when one was asked for
 	Token   uint64        // of the question
 }
+
+// KeepMessages appends messages to the session. From the agent to its store;
+// no answer: a failure is told by [SessionSynced].
+type KeepMessages struct{ Messages []llm.Message }
+
+// RewriteSession replaces the session's messages. From the agent to its store;
+// no answer, as above.
+type RewriteSession struct{ Messages []llm.Message }
+
+// SyncSession has all that came before put on disk. From the agent to its
+// store; answered by [SessionSynced].
+type SyncSession struct{}
+
+// SessionSynced says that the session is on disk, or why not.
+type SessionSynced struct{ Err error }

@@ -45,7 +45,7 @@ type Config struct {
 	View    *View
 	Sinks   []Sink
 	Host    Host
-	Store   Store // where messages are kept; nil: nowhere
+	Store   *family.Spec // the actor that keeps messages; nil: there is none
 	// Above is who is asked for a sub-agent's gated calls: the agent whose turn
 	// AboveTurn wanted it. Nil for an agent of its own.
 	Above     *actor.PID
@@ -82,17 +82,6 @@ type Host interface {
 	Check(ctx context.Context) msg.Connection
 }
 
-// Store keeps a conversation. Its methods do not block.
-type Store interface {
-	Append(n *family.Node, m ...llm.Message)
-	Rewrite(n *family.Node, all []llm.Message)
-	// Sync answers with a [Synced] message once all is on disk.
-	Sync(n *family.Node)
-}
-
-// Synced says that the session is on disk, or why not.
-type Synced struct{ Err error }
-
 // Spec describes an agent's actor.
 func Spec(cfg Config) family.Spec {
 	return family.Spec{Kind: family.KindAgent, Name: cfg.ID, Behavior: &agent{cfg: cfg, plugins: map[string]*family.Node{}}}
@@ -109,7 +98,8 @@ type agent struct {
 	usage   llm.Usage
 	noTools bool
 
-	follow    []string // starts the next turn
+	follow    []string     // starts the next turn
+	store     *family.Node // nil: nothing is kept
 	questions []question
 	asked     uint64
 	passed    map[uint64]question // to the agent above
@@ -137,14 +127,12 @@ func (a *agent) Receive(n *family.Node, c actor.Context, message any) {
 	case msg.Learned:
 		a.learned(m)
 	case msg.Replaced:
-		if a.cfg.Store != nil {
-			a.cfg.Store.Rewrite(n, m.Messages)
-		}
+		a.keep(n, msg.RewriteSession(m))
 	case msg.TurnEnded:
 		a.ended = &m
 	case family.ChildEnded:
 		a.childEnded(n, c, m)
-	case Synced:
+	case msg.SessionSynced:
 		a.synced(n, c, m)
 	case msg.Connection: // from the own edge
 		a.publish(n, m)
@@ -153,10 +141,28 @@ func (a *agent) Receive(n *family.Node, c actor.Context, message any) {
 	case family.Stopping:
 		a.stop(n)
 	case family.Started:
-		n.SetState(msg.StateIdle.String())
+		a.started(n, c)
 	case family.Refused:
 	default:
 		a.command(n, c, m)
+	}
+}
+
+func (a *agent) started(n *family.Node, c actor.Context) {
+	n.SetState(msg.StateIdle.String())
+	if a.cfg.Store == nil {
+		return
+	}
+	store, err := n.Spawn(c, *a.cfg.Store)
+	if err == nil { // else the agent is stopping
+		a.store = store
+	}
+}
+
+// keep has the session's actor write something.
+func (a *agent) keep(n *family.Node, m any) {
+	if a.store != nil {
+		n.Tell(a.store.PID(), m)
 	}
 }
 
@@ -205,9 +211,7 @@ func (a *agent) between(n *family.Node, message any) any {
 		}
 		a.cfg.History.Clear()
 		a.usage = llm.Usage{}
-		if a.cfg.Store != nil {
-			a.cfg.Store.Rewrite(n, nil)
-		}
+		a.keep(n, msg.RewriteSession{})
 		return msg.Accepted{}
 	case msg.GetHistory:
 		if a.busy() {

@@ -51,9 +51,7 @@ func (a *agent) reported(n *family.Node, d msg.EventData) {
 		a.setState(n, m.State)
 		return
 	case msg.MessageAdded:
-		if a.cfg.Store != nil {
-			a.cfg.Store.Append(n, m.Message)
-		}
+		a.keep(n, msg.KeepMessages{Messages: []llm.Message{m.Message}})
 	case msg.UsageReported:
 		a.cfg.View.Used.Store(m.ContextUsed)
 	case msg.Compaction:
@@ -91,6 +89,10 @@ func (a *agent) setState(n *family.Node, s msg.State) {
 func (a *agent) setError(text string) { a.cfg.View.LastError.Store(&text) }
 
 func (a *agent) childEnded(n *family.Node, c actor.Context, m family.ChildEnded) {
+	if m.Child == a.store {
+		a.storeEnded(n, c, m.Err)
+		return
+	}
 	if m.Child != a.turn {
 		for name, p := range a.plugins {
 			if p == m.Child {
@@ -103,6 +105,12 @@ func (a *agent) childEnded(n *family.Node, c actor.Context, m family.ChildEnded)
 		return
 	}
 	a.closeTurn(n, c, m.Err)
+}
+
+// storeEnded goes on without a session whose actor broke.
+func (a *agent) storeEnded(n *family.Node, c actor.Context, cause error) {
+	a.store = nil
+	a.synced(n, c, msg.SessionSynced{Err: fmt.Errorf("nothing more is kept: %w", cause)})
 }
 
 // closeTurn runs when nothing of the turn is alive: it leaves a valid history,
@@ -130,14 +138,14 @@ func (a *agent) closeTurn(n *family.Node, c actor.Context, cause error) {
 	}
 	d.Pending = len(a.follow)
 	a.closing, a.turn = &d, nil
-	if a.cfg.Store != nil {
-		a.cfg.Store.Sync(n)
+	if a.store != nil {
+		a.keep(n, msg.SyncSession{})
 		return
 	}
 	a.tell(n, c)
 }
 
-func (a *agent) synced(n *family.Node, c actor.Context, m Synced) {
+func (a *agent) synced(n *family.Node, c actor.Context, m msg.SessionSynced) {
 	if m.Err != nil {
 		a.publish(n, msg.Notice{Text: fmt.Sprintf("the session could not be written: %v", m.Err)})
 	}

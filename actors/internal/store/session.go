@@ -21,6 +21,7 @@ type Session struct {
 	meta     []byte   // the first line, without newline
 	f        *os.File // nil until there is a message
 	size     int64    // bytes that are whole lines
+	fresh    bool     // the folder does not know the file for certain yet
 	messages int
 	broken   error // why nothing can be written any more
 }
@@ -218,7 +219,7 @@ func (s *Session) create() error {
 		f.Close()
 		return err
 	}
-	s.f, s.size = f, 0
+	s.f, s.size, s.fresh = f, 0, true
 	if err := s.write(append(s.meta, '\n')); err != nil {
 		s.f = nil
 		return errors.Join(err, f.Close(), os.Remove(s.store.path(s.id)))
@@ -248,9 +249,14 @@ func (s *Session) Sync() error {
 	if s.f == nil {
 		return nil
 	}
-	if err := s.f.Sync(); err != nil {
+	err := s.f.Sync()
+	if err == nil && s.fresh {
+		err = syncDir(s.store.dir)
+	}
+	if err != nil {
 		return fmt.Errorf("session %s: %w", s.id, err)
 	}
+	s.fresh = false
 	return nil
 }
 
@@ -324,6 +330,7 @@ func keep(path, second string) error {
 
 // Close gives the session free. One without messages is deleted.
 func (s *Session) Close() error {
+	s.broken = fs.ErrClosed
 	if s.f == nil {
 		return nil
 	}
@@ -332,7 +339,7 @@ func (s *Session) Close() error {
 		err = s.store.remove(s.id)
 	}
 	err = errors.Join(err, s.f.Close())
-	s.f, s.broken = nil, fs.ErrClosed
+	s.f = nil
 	if err != nil {
 		return fmt.Errorf("session %s: %w", s.id, err)
 	}

@@ -1,0 +1,81 @@
+package actors_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"clm/actors"
+)
+
+func TestSessionIsWrittenBeforeTheTurnsEnd(t *testing.T) {
+	dir := t.TempDir()
+	store := actors.OpenSessions(dir)
+	session, err := store.Create(actors.SessionMeta{Model: "mock"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := session.ID()
+	r := newRig(t, actors.Options{}, call, ok, "!text again\n!finish stop\n")
+	a, l := r.spawn(actors.AgentOptions{Session: session, Tools: r.tools(goTool(says("result")))})
+	if d, _ := r.turn(a, l, "first"); d.Status != "done" {
+		t.Fatalf("%+v", d)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, id+".jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(b), "\n"); n != 5 {
+		t.Errorf("%d lines at the turn's end, want 5:\n%s", n, b)
+	}
+	if _, _, err := store.Open(id); !errors.Is(err, actors.ErrSessionLocked) {
+		t.Errorf("a second writer: %v", err)
+	}
+	r.close()
+
+	session, loaded, err := store.Open(id)
+	if err != nil || len(loaded.Messages) != 4 {
+		t.Fatalf("%d messages, %v", len(loaded.Messages), err)
+	}
+	r = newRig(t, actors.Options{}, "!text again\n!finish stop\n")
+	a, l = r.spawn(actors.AgentOptions{Session: session, History: loaded.Messages})
+	if d, _ := r.turn(a, l, "second"); d.Text != "again" {
+		t.Errorf("%+v", d)
+	}
+	if q := r.model.Requests(); !strings.Contains(string(q[0].Body), "first") || !strings.Contains(string(q[0].Body), "result") {
+		t.Errorf("the request lacks the stored conversation: %s", q[0].Body)
+	}
+	r.close()
+	if l, err := store.Load(id); err != nil || len(l.Messages) != 6 {
+		t.Errorf("%d messages, %v", len(l.Messages), err)
+	}
+}
+
+func TestCancelledTurnLeavesAWholeSession(t *testing.T) {
+	store := actors.OpenSessions(t.TempDir())
+	session, err := store.Create(actors.SessionMeta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, actors.Options{}, call)
+	a, l := r.spawn(actors.AgentOptions{Session: session, Tools: r.tools(nil, lua("t", `http.get("http://web/hang")`))})
+	n, err := a.Submit("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r.web.active.Load() == 0 {
+		runtime.Gosched()
+	}
+	if err := a.Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	r.end(l, n)
+	loaded, err := store.Load(session.ID())
+	if err != nil || len(loaded.Messages) != 3 || loaded.Messages[2].Content != "cancelled" || loaded.Closed != 0 {
+		t.Errorf("%+v, %v", loaded, err)
+	}
+	r.close()
+}

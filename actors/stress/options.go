@@ -1,0 +1,210 @@
+package stress
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"clm/actors"
+)
+
+// Options describe a run. The zero value is 100 agents that make one turn each
+// with the embedded model.
+type Options struct {
+	Agents      int           // at a time; 0: 100
+	Turns       int           // of each agent; 0: as many as fit into Duration, or 1 without one
+	Duration    time.Duration // no turn starts after it; 0: until all turns were made
+	Ramp        time.Duration // over which the agents are spawned and begin
+	Rate        float64       // open loop: turns due a second, over all agents; 0: closed loop
+	Concurrency int           // closed loop: most turns in flight; 0: one an agent
+	Think       time.Duration // mean pause of an agent between two turns
+
+	Toolset *actors.Toolset // nil: a plugin with the tool hello
+	Tools   Tools
+	Tokens  int           // words of an answer of the embedded model; 0: 20
+	Pace    time.Duration // of the embedded model, before each of its words
+
+	Cancel float64 // share of turns that are cancelled at a random moment
+	Churn  float64 // share of turns after which their agent leaves and another comes
+	Faults Faults
+	Seed   uint64 // of all that is random in what the agents do; 0: taken from the clock
+	Check  float64 // share of the embedded model's requests that are decoded whole and checked; 0: 0.05
+
+	// Model is the model under load. Without an ID it is the embedded one.
+	Model actors.Model
+	// Prompt is what the agents of another model say; {tag} names the turn,
+	// {tool} a tool to call. Empty: one that asks for Tokens words.
+	Prompt string
+	System string // system prompt
+
+	// Rounds repeats the run with the same agents, whose conversations are
+	// emptied between rounds, and compares the memory after each. 0: 1
+	Rounds int
+
+	// Drain is how long turns in flight may take after the end of the run
+	// until they are cancelled. 0: 30 s
+	Drain time.Duration
+
+	// Engine is what the engine gets; its transport carries the requests to a
+	// model that is not the embedded one.
+	Engine actors.Options
+
+	Interval time.Duration  // between samples; 0: 1 s
+	Progress func(Progress) // called after each sample, on a goroutine of the run; nil: not
+}
+
+// Tools says how turns call tools.
+type Tools struct {
+	Share float64 // of turns that call
+	Calls int     // a turn that calls; 0: 1
+	Chain bool    // one call after the other, instead of all at once
+	Name  string  // of the tool; empty: the set's first
+	Args  string  // JSON object; {tag} names the turn; empty: {"name":"{tag}"} for hello, else {}
+}
+
+// ParseTools reads "SHARE", "SHARE:CALLS" or "SHARE:CALLS:chain".
+func ParseTools(s string) (Tools, error) {
+	bad := func(why string) (Tools, error) {
+		return Tools{}, fmt.Errorf("tools %q: %s; write SHARE, SHARE:CALLS or SHARE:CALLS:chain", s, why)
+	}
+	parts := strings.Split(s, ":")
+	share, err := parseShare(parts[0])
+	if err != nil {
+		return bad(err.Error())
+	}
+	t := Tools{Share: share, Calls: 1}
+	if len(parts) > 1 {
+		if t.Calls, err = strconv.Atoi(parts[1]); err != nil || t.Calls < 1 {
+			return bad("the number of calls is at least 1")
+		}
+	}
+	if len(parts) > 2 {
+		if parts[2] != "chain" || len(parts) > 3 {
+			return bad("the third part is chain or absent")
+		}
+		t.Chain = true
+	}
+	return t, nil
+}
+
+// Faults are shares of requests that go wrong.
+type Faults struct {
+	Cut       float64 // the answer's stream breaks
+	RateLimit float64 // 429
+	Error     float64 // 500
+	Slow      float64 // the answer begins SlowBy late
+	Garbage   float64 // bytes that are no answer
+	SlowBy    time.Duration // 0: 1 s
+}
+
+func (f Faults) total() float64 { return f.Cut + f.RateLimit + f.Error + f.Slow + f.Garbage }
+
+// ParseFaults reads "0.05", a share that the five kinds divide, or a list like
+// "cut=0.01,429=0.02,500=0.01,slow=0.1,garbage=0.01,slowby=2s".
+func ParseFaults(s string) (Faults, error) {
+	var f Faults
+	if s == "" {
+		return f, nil
+	}
+	if !strings.Contains(s, "=") {
+		share, err := parseShare(s)
+		if err != nil {
+			return f, fmt.Errorf("faults %q: %w", s, err)
+		}
+		p := share / 5
+		return Faults{Cut: p, RateLimit: p, Error: p, Slow: p, Garbage: p}, nil
+	}
+	kinds := map[string]*float64{"cut": &f.Cut, "429": &f.RateLimit, "500": &f.Error, "slow": &f.Slow, "garbage": &f.Garbage}
+	for part := range strings.SplitSeq(s, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		var err error
+		switch p := kinds[name]; {
+		case p != nil:
+			*p, err = parseShare(value)
+		case name == "slowby":
+			f.SlowBy, err = time.ParseDuration(value)
+		default:
+			err = fmt.Errorf("unknown kind %q; the kinds are cut, 429, 500, slow, garbage", name)
+		}
+		if err != nil {
+			return Faults{}, fmt.Errorf("faults %q: %w", s, err)
+		}
+	}
+	return f, nil
+}
+
+func parseShare(s string) (float64, error) {
+	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, fmt.Errorf("%q is no share between 0 and 1", s)
+	}
+	return v, nil
+}
+
+// The bounds of options, against slips of the pen.
+const (
+	maxAgents = 10_000_000
+	maxCalls  = 10_000
+	maxTokens = 1_000_000
+)
+
+// check says what is wrong with the options.
+func (o *Options) check() error {
+	between := func(name string, v, low, high float64) error {
+		if !(v >= low && v <= high) {
+			return fmt.Errorf("stress: %s is %g, must be %g to %g", name, v, low, high)
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		name         string
+		v, low, high float64
+	}{
+		{"agents", float64(o.Agents), 0, maxAgents}, {"turns", float64(o.Turns), 0, 1e9},
+		{"rate", o.Rate, 0, 1e6}, {"concurrency", float64(o.Concurrency), 0, maxAgents},
+		{"tools share", o.Tools.Share, 0, 1}, {"calls", float64(o.Tools.Calls), 0, maxCalls},
+		{"tokens", float64(o.Tokens), 0, maxTokens},
+		{"cancel", o.Cancel, 0, 1}, {"churn", o.Churn, 0, 1}, {"check", o.Check, 0, 1},
+		{"cut", o.Faults.Cut, 0, 1}, {"429", o.Faults.RateLimit, 0, 1}, {"500", o.Faults.Error, 0, 1},
+		{"slow", o.Faults.Slow, 0, 1}, {"garbage", o.Faults.Garbage, 0, 1}, {"faults together", o.Faults.total(), 0, 1},
+		{"rounds", float64(o.Rounds), 0, 1e6},
+		{"duration", o.Duration.Seconds(), 0, 1e9}, {"ramp", o.Ramp.Seconds(), 0, 1e9}, {"think", o.Think.Seconds(), 0, 1e9},
+		{"token delay", o.Pace.Seconds(), 0, 1e6}, {"slowby", o.Faults.SlowBy.Seconds(), 0, 1e6},
+		{"drain", o.Drain.Seconds(), 0, 1e9}, {"interval", o.Interval.Seconds(), 0, 1e6},
+	} {
+		if err := between(c.name, c.v, c.low, c.high); err != nil {
+			return err
+		}
+	}
+	if o.Rate > 0 && o.Concurrency > 0 {
+		return fmt.Errorf("stress: a rate is for an open loop and a concurrency for a closed one; give one of them")
+	}
+	return nil
+}
+
+// defaults fills in what was left out.
+func (o *Options) defaults() {
+	set(&o.Agents, 100)
+	if o.Turns == 0 && o.Duration == 0 {
+		o.Turns = 1
+	}
+	set(&o.Concurrency, o.Agents)
+	set(&o.Tools.Calls, 1)
+	set(&o.Tokens, 20)
+	set(&o.Faults.SlowBy, time.Second)
+	set(&o.Check, 0.05)
+	set(&o.Rounds, 1)
+	set(&o.Drain, 30*time.Second)
+	set(&o.Interval, time.Second)
+	if o.Seed == 0 {
+		o.Seed = uint64(time.Now().UnixNano())
+	}
+}
+
+func set[T comparable](p *T, value T) {
+	var zero T
+	if *p == zero {
+		*p = value
+	}
+}
