@@ -147,8 +147,8 @@ func (l *loader) readFlags() layer {
 	if err != nil {
 		l.fail(err)
 	}
-	for key, v := range m {
-		if v, ok := l.check(out.names[key], nil, map[string]any{key: v}, Schema(), nil)[key]; ok {
+	for _, key := range sortedKeys(m) {
+		if v, ok := l.check(out.names[key], nil, map[string]any{key: m[key]}, Schema(), nil)[key]; ok {
 			out.values[key] = v
 		}
 	}
@@ -194,8 +194,8 @@ func (l *loader) readEnv() layer {
 	if err != nil {
 		l.fail(err)
 	}
-	for key, v := range m {
-		if v, ok := l.check(out.names[key]+" in the environment", nil, map[string]any{key: v}, Schema(), nil)[key]; ok {
+	for _, key := range sortedKeys(m) {
+		if v, ok := l.check(out.names[key]+" in the environment", nil, map[string]any{key: m[key]}, Schema(), nil)[key]; ok {
 			out.values[key] = v
 		}
 	}

@@ -78,20 +78,19 @@ func (c *conversation) spawn(ctx context.Context, history []llm.Message) error {
 	if err := c.loadTools(ctx); err != nil {
 		return err
 	}
+	o := c.options(c.cfg, c.target, c.toolset)
+	o.NoStream = c.p.flags.noStream
+	o.History = append(history, c.store.history()...)
+	o.SubAgents = map[string]actors.AgentOptions{}
+	for _, name := range c.cfg.Subagents {
+		sub, err := c.subAgent(ctx, name)
+		if err != nil {
+			return fmt.Errorf("subagents: %s: %w", name, err)
+		}
+		o.SubAgents[name] = sub
+	}
 	var err error
-	history = append(history, c.store.history()...)
-	c.agent, err = c.engine.Spawn(ctx, actors.AgentOptions{
-		Model: model(c.target), System: c.cfg.SystemPrompt, Tools: c.toolset, NoStream: c.p.flags.noStream,
-		Sequential: c.cfg.DisableParallelToolCalls, MaxIterations: iterations(c.cfg.MaxIterations),
-		Volatile: c.cfg.VolatileTools, ToolRate: c.cfg.ToolRate, ToolBurst: c.cfg.ToolBurst,
-		Permissions: actors.Permissions{
-			Allow:    slices.Concat(c.cfg.Permissions.Allow, c.p.flags.allow),
-			Deny:     slices.Concat(c.cfg.Permissions.Deny, c.p.flags.deny),
-			AllowAll: c.p.flags.yes, Ask: c.ask,
-		},
-		Budget: c.budget, History: history,
-	})
-	if err != nil {
+	if c.agent, err = c.engine.Spawn(ctx, o); err != nil {
 		return err
 	}
 	events, err := c.agent.Listen()
@@ -113,6 +112,45 @@ func (c *conversation) spawn(ctx context.Context, history []llm.Message) error {
 		}
 	}()
 	return nil
+}
+
+// options are an agent's, by its configuration.
+func (c *conversation) options(cfg *config.Config, t config.Target, tools *actors.Toolset) actors.AgentOptions {
+	return actors.AgentOptions{
+		Model: model(t), System: cfg.SystemPrompt, Tools: tools,
+		Sequential: cfg.DisableParallelToolCalls, MaxIterations: iterations(cfg.MaxIterations),
+		Volatile: cfg.VolatileTools, ToolRate: cfg.ToolRate, ToolBurst: cfg.ToolBurst,
+		Builtins: &actors.Builtins{Secrets: cfg.Secrets(), Private: c.p.private(cfg)},
+		Permissions: actors.Permissions{
+			Allow:    slices.Concat(cfg.Permissions.Allow, c.p.flags.allow),
+			Deny:     slices.Concat(cfg.Permissions.Deny, c.p.flags.deny),
+			AllowAll: c.p.flags.yes, Ask: c.ask,
+		},
+		Budget: c.budget,
+	}
+}
+
+// subAgent describes an agent that the running one may start.
+func (c *conversation) subAgent(ctx context.Context, name string) (actors.AgentOptions, error) {
+	cfg, warns, err := c.cfg.Profile(name)
+	for _, w := range warns {
+		c.p.say("warning: %s", w)
+	}
+	if err != nil {
+		return actors.AgentOptions{}, err
+	}
+	c.p.log.Hide(cfg.Secrets()...)
+	t, err := cfg.Target(c.p.choice())
+	if err != nil {
+		return actors.AgentOptions{}, err
+	}
+	tools := c.toolset
+	if !c.p.samePlugins(cfg, c.cfg) {
+		if tools, err = c.p.toolsOf(ctx, cfg); err != nil {
+			return actors.AgentOptions{}, err
+		}
+	}
+	return c.options(cfg, t, tools), nil
 }
 
 // unlisten ends the goroutine of the agent before, if there was one.
@@ -157,7 +195,7 @@ func model(t config.Target) actors.Model {
 func (p *Program) pluginOptions(cfg *config.Config) actors.PluginOptions {
 	o := actors.PluginOptions{
 		Dirs: cfg.PluginDirs, Config: cfg.Tools, Limits: map[string]actors.PluginLimits{},
-		Private: []string{cfg.Dir, p.stateDir()}, Logger: p.log.Logger(), Version: version,
+		Private: p.private(cfg), Logger: p.log.Logger(), Version: version, Reserved: actors.BuiltinNames(),
 	}
 	if len(p.flags.plugins) > 0 {
 		o.Dirs = append(slices.Clone(p.flags.plugins), cfg.PluginDirs[1:]...)
@@ -167,6 +205,9 @@ func (p *Program) pluginOptions(cfg *config.Config) actors.PluginOptions {
 	}
 	return o
 }
+
+// private are the folders that no tool opens.
+func (p *Program) private(cfg *config.Config) []string { return []string{cfg.Dir, p.stateDir()} }
 
 // stateDir is where sessions and the history are.
 func (p *Program) stateDir() string {

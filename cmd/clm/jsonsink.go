@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"clm/actors"
+	"clm/actors/msg"
+	"clm/llm"
 )
 
 // eventsVersion is the "v" of each line of --json. It grows when a line's
@@ -31,7 +33,15 @@ type jsonLine struct {
 }
 
 func (s jsonSink) event(e actors.Event) error {
-	return s.write(jsonLine{Type: e.Data.EventName(), Seq: e.Seq, Agent: e.Agent, Turn: e.Turn, Time: e.Time, Data: e.Data})
+	var data any = e.Data
+	if m, ok := e.Data.(msg.MessageAdded); ok { // in the form of a session's lines
+		line, err := llm.EncodeMessage(m.Message)
+		if err != nil {
+			return err
+		}
+		data = map[string]json.RawMessage{"message": line}
+	}
+	return s.write(jsonLine{Type: e.Data.EventName(), Seq: e.Seq, Agent: e.Agent, Turn: e.Turn, Time: e.Time, Data: data})
 }
 
 func (s jsonSink) outcome(o outcome) error {
