@@ -1,6 +1,7 @@
 package luavm
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -17,8 +18,7 @@ import (
 type sharedLibs struct {
 	base    *lua.LTable            // of _G: copied into each VM
 	proxies map[string]*lua.LTable // by library, the metatable of each VM's own empty table in front of it
-	types   map[int]lua.LValue     // metatables by type, without the one of strings
-	strings *lua.LTable            // the metatable of strings without __index
+	types   map[int]lua.LValue     // metatables by type
 	ctx     *lua.LTable            // metatables of userdata
 	task    *lua.LTable
 	tables  map[*lua.LTable]bool // all of the above: what a walk does not count
@@ -29,7 +29,7 @@ var shared = sync.OnceValue(func() *sharedLibs {
 	root() // sets the interpreter's process-wide options first
 	std := stdlib.Libraries()
 	s := &sharedLibs{
-		base: std.Base, proxies: map[string]*lua.LTable{}, types: map[int]lua.LValue{}, tables: map[*lua.LTable]bool{},
+		base: &lua.LTable{Metatable: lua.LNil}, proxies: map[string]*lua.LTable{}, types: map[int]lua.LValue{}, tables: map[*lua.LTable]bool{},
 		ctx: methods("ctx", ctxMethods()), task: methods("task", taskMethods()), helpers: stdlib.Helpers(),
 	}
 	for name, lib := range map[string]*lua.LTable{
@@ -40,13 +40,15 @@ var shared = sync.OnceValue(func() *sharedLibs {
 		s.tables[lib], s.tables[s.proxies[name]] = true, true
 	}
 	for typ, mt := range std.Types {
-		s.tables[mt] = true
 		if typ == lua.LTString {
-			s.strings = mt
-		} else {
-			s.types[int(typ)] = mt
+			mt = stringMeta(mt, std.String)
 		}
+		s.types[int(typ)] = mt
+		s.tables[mt] = true
 	}
+	layout.CopyFields(s.base, std.Base, 0)
+	s.base.RawSetString("getmetatable", getMetatable(std.Base))
+	s.proxies["clm"].RawSetString("__index", clmIndex(s.proxies["clm"].RawGetString("__index").(*lua.LTable)))
 	for _, t := range []*lua.LTable{s.base, s.ctx, s.task, jsonlua.ArrayMark()} {
 		s.tables[t] = true
 	}
@@ -60,11 +62,17 @@ func proxy(lib *lua.LTable) *lua.LTable {
 	mt.RawSetString("__metatable", lua.LFalse)
 	mt.RawSetString("__pairs", goFunction(func(L *lua.LState) int {
 		own, _ := L.Get(1).(*lua.LTable)
+		v := L.Context().(*thread).vm
+		if own == v.clm {
+			v.openConfig()
+		}
 		merged := &lua.LTable{Metatable: lua.LNil}
-		stdlib.MeterOf(L).Charge(L, int64(len(layout.Keys(lib)))*keyBytes)
-		for _, t := range []*lua.LTable{lib, own} {
-			if t != nil {
-				t.ForEach(merged.RawSet)
+		v.Charge(L, int64(len(layout.Keys(lib)))*keyBytes)
+		layout.CopyFields(merged, lib, 1)
+		if own != nil {
+			v.Charge(L, int64(len(layout.Keys(own))+len(layout.Array(own)))*keyBytes)
+			for key, value := own.Next(lua.LNil); key != lua.LNil; key, value = own.Next(key) {
+				merged.RawSet(key, value)
 			}
 		}
 		L.Push(stdlib.Libraries().Base.RawGetString("next"))
@@ -128,28 +136,68 @@ func (v *VM) openGlobals() {
 	g := &lua.LTable{Metatable: lua.LNil}
 	layout.CopyFields(g, s.base, len(s.proxies)+1)
 	g.RawSetString("_G", g)
-	libs := map[string]*lua.LTable{}
-	for _, name := range libraryNames {
-		libs[name] = &lua.LTable{Metatable: s.proxies[name]}
-		g.RawSetString(name, libs[name])
+	libs := make([]lua.LTable, len(libraryNames))
+	for i, name := range libraryNames {
+		libs[i].Metatable = s.proxies[name]
+		g.RawSetString(name, &libs[i])
 	}
-	v.clm = libs["clm"]
-	layout.PrepareStrings(v.clm)
-	v.clm.RawSetString("config", v.toLua(v.opts.Config))
-
-	strings := &lua.LTable{Metatable: lua.LNil}
-	if s.strings != nil {
-		layout.CopyFields(strings, s.strings, 1)
-	}
-	layout.PrepareStrings(strings)
-	strings.RawSetString("__index", libs["string"])
+	v.strings, v.clm = &libs[0], &libs[len(libs)-1]
 	v.g = &lua.Global{MainThread: root(), CurrentThread: root(), Registry: &lua.LTable{Metatable: lua.LNil}, Global: g}
-	types := make(map[int]lua.LValue, len(s.types)+1)
-	for typ, mt := range s.types {
-		types[typ] = mt
+	*layout.TypeMetatables(v.g) = s.types
+}
+
+// stringMeta is the metatable of strings: from's fields, and methods from index.
+func stringMeta(from, index *lua.LTable) *lua.LTable {
+	mt := &lua.LTable{Metatable: lua.LNil}
+	layout.CopyFields(mt, from, 1)
+	mt.RawSetString("__index", index)
+	return mt
+}
+
+// ownStrings gives the VM a metatable of strings of its own, whose methods come from its own string table. Until the
+// plugin adds to that table or asks for the metatable, the VMs share one.
+func (v *VM) ownStrings() {
+	if v.stringsOwn {
+		return
 	}
-	types[int(lua.LTString)] = strings
+	v.stringsOwn = true
+	types := maps.Clone(v.shared.types)
+	types[int(lua.LTString)] = stringMeta(types[int(lua.LTString)].(*lua.LTable), v.strings)
 	*layout.TypeMetatables(v.g) = types
+}
+
+// getMetatable is the library's getmetatable, which hands out only metatables that belong to the VM.
+func getMetatable(base *lua.LTable) *lua.LFunction {
+	original := base.RawGetString("getmetatable").(*lua.LFunction).GFunction
+	return goFunction(func(L *lua.LState) int {
+		if L.Get(1).Type() == lua.LTString {
+			L.Context().(*thread).vm.ownStrings()
+		}
+		return original(L)
+	})
+}
+
+// clmIndex reads a field of the clm table; config is made when it is first read.
+func clmIndex(lib *lua.LTable) *lua.LFunction {
+	return goFunction(func(L *lua.LState) int {
+		key := L.Get(2)
+		if v := L.Context().(*thread).vm; key == lua.LString("config") {
+			L.Push(v.openConfig())
+			return 1
+		}
+		L.Push(lib.RawGet(key))
+		return 1
+	})
+}
+
+// openConfig makes clm.config unless it is there.
+func (v *VM) openConfig() lua.LValue {
+	config := v.clm.RawGetString("config")
+	if config == lua.LNil {
+		config = v.toLua(v.opts.Config)
+		v.clm.RawSetString("config", config)
+	}
+	return config
 }
 
 var libraryNames = []string{"string", "table", "math", "utf8", "json", "http", "clm"}

@@ -54,7 +54,7 @@ func (th *thread) peek(frame *layout.Frame, inst uint32, op watch) {
 	switch op {
 	case watchField:
 		if t, ok := layout.Registers(L)[frame.LocalBase+a].(*lua.LTable); ok {
-			layout.PrepareStrings(t)
+			v.prepare(t)
 		}
 		v.alloc += storeBytes
 	case watchGlobal:
@@ -117,13 +117,21 @@ func (v *VM) concat(L *lua.LState, operands []lua.LValue) {
 	v.Charge(L, n+2*slotBytes)
 }
 
+// prepare makes t ready for a string key.
+func (v *VM) prepare(t *lua.LTable) {
+	layout.PrepareStrings(t)
+	if t == v.strings {
+		v.ownStrings()
+	}
+}
+
 // Store accounts for t[key] = value before it happens, and keeps gopher-lua from making parts larger than needed.
 func (v *VM) Store(L *lua.LState, t *lua.LTable, key lua.LValue) {
 	switch k := key.(type) {
 	case lua.LNumber:
 		v.storeNumber(L, t, float64(k))
 	case lua.LString:
-		layout.PrepareStrings(t)
+		v.prepare(t)
 		v.left -= int64(len(k)) >> 4
 		v.alloc += storeBytes
 		if v.alloc > v.trigger {

@@ -83,14 +83,31 @@ func apiToolRegister(a api) int {
 	if _, ok := a.L.Get(1).(lua.LString); !ok {
 		a.badArgument(1, "string")
 	}
-	tool := Tool{Name: a.str(1)}
-	if problem := a.v.nameProblem(tool.Name); problem != "" {
+	name := a.str(1)
+	if problem := a.v.nameProblem(name); problem != "" {
 		a.raise("clm.tool_register: %s", problem)
 	}
 	def, ok := a.L.Get(2).(*lua.LTable)
 	if !ok {
 		a.badArgument(2, "table")
 	}
+	invoke, ok := a.L.GetField(def, "invoke").(*lua.LFunction)
+	if !ok {
+		a.raise("clm.tool_register: invoke of tool %s is a %s, not a function", name, number.TypeName(a.L.GetField(def, "invoke")))
+	}
+	if a.v.opts.Tools == nil { // learning
+		a.v.tools = append(a.v.tools, a.definition(name, def))
+	}
+	if a.v.invokes == nil {
+		a.v.invokes = map[string]*lua.LFunction{}
+	}
+	a.v.invokes[name] = invoke
+	return 0
+}
+
+// definition reads what the learning load tells of a tool. Later loads of the same file go by what it gave.
+func (a api) definition(name string, def *lua.LTable) Tool {
+	tool := Tool{Name: name}
 	field := func(name string) lua.LValue { return a.L.GetField(def, name) }
 	wrong := func(name, want string, got lua.LValue) {
 		a.raise("clm.tool_register: %s of tool %s is a %s, not %s", name, tool.Name, number.TypeName(got), want)
@@ -101,10 +118,6 @@ func apiToolRegister(a api) int {
 			wrong(name, "a boolean", field(name))
 		}
 		return bool(b)
-	}
-	invoke, ok := field("invoke").(*lua.LFunction)
-	if !ok {
-		wrong("invoke", "a function", field("invoke"))
 	}
 	if d := field("description"); d != lua.LNil {
 		text, ok := d.(lua.LString)
@@ -135,12 +148,7 @@ func apiToolRegister(a api) int {
 		a.raise("clm.tool_register: tool %s: %v", tool.Name, err)
 	}
 	tool.Schema = schema
-	if a.v.invokes == nil {
-		a.v.invokes = map[string]*lua.LFunction{}
-	}
-	a.v.invokes[tool.Name] = invoke
-	a.v.tools = append(a.v.tools, tool)
-	return 0
+	return tool
 }
 
 // nameProblem says why this plugin may not register a tool of that name.

@@ -141,11 +141,14 @@ func (c *Call) concludeLoad() {
 		}
 	}
 	if c.result != nil {
-		v.tools, v.invokes = nil, nil
+		v.tools, v.invokes, v.loadText = nil, nil, c.result.Text
 		return
 	}
 	c.result = &Result{}
 	v.loaded = true
+	if v.opts.Tools != nil {
+		v.tools = v.opts.Tools
+	}
 }
 
 // abortWith ends the call as a whole; what was completed before stands.

@@ -21,8 +21,10 @@ type VM struct {
 	opts    Options
 	limit   int64 // bytes
 
-	g   *lua.Global
-	clm *lua.LTable // the plugin's clm table, whose config follows the running call
+	g          *lua.Global
+	clm        *lua.LTable // the plugin's clm table, whose config follows the running call
+	strings    *lua.LTable // the plugin's string table
+	stringsOwn bool        // strings have a metatable of this VM's
 
 	// busy is held (has an element) while a Step runs or kills are served. A channel and not a mutex, so that Kill
 	// can wait for it and for its own end at once.
@@ -46,7 +48,8 @@ type VM struct {
 	calls    []*Call // not ended
 	tools    []Tool
 	invokes  map[string]*lua.LFunction
-	load     *Call // the first call
+	started  bool   // the load-time code was started
+	loadText string // why it failed
 	loaded   bool
 	broken   error
 	closed   bool
@@ -72,11 +75,11 @@ func (v *VM) Load() *Call {
 	defer v.release()
 	c := &Call{vm: v, limit: v.opts.LoadTime, loading: true}
 	var problem error
-	if v.load != nil {
+	if v.started {
 		problem = errors.New("the plugin was loaded before")
-	} else {
-		v.load = c
+		c.loading = false
 	}
+	v.started = true
 	return c.open(problem, func(t *Task) lua.LValue { return v.mainFunction(&t.args) })
 }
 
@@ -96,8 +99,8 @@ func (v *VM) Call(tool, args string) *Call {
 	switch {
 	case !v.loaded:
 		problem = errors.New("the plugin is not loaded")
-		if v.load != nil && v.load.result != nil {
-			problem = errors.New("the plugin did not load: " + v.load.result.Text)
+		if v.loadText != "" {
+			problem = errors.New("the plugin did not load: " + v.loadText)
 		}
 	case v.invokes[tool] == nil:
 		problem = errors.New("the plugin has no tool " + quote(tool))

@@ -177,7 +177,7 @@ func TestKillNeverRan(t *testing.T) {
 // The CPU limit is of the whole call: a child that passes it ends the call.
 func TestChildPastLimit(t *testing.T) {
 	for name, body := range map[string]string{
-		"timed out after 50 ms": `while true do end`,
+		"timed out after 50 ms":                          `while true do end`,
 		"not enough memory: the plugin's limit is 8 MiB": `local t = {} for i = 1, 1e9 do t[i] = {} end`,
 	} {
 		limit := "50"

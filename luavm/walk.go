@@ -16,9 +16,7 @@ func (v *VM) walk() {
 	w.total, w.shared = v.pinned, v.shared
 	w.table(v.g.Global)
 	w.table(v.g.Registry)
-	if mt, ok := (*layout.TypeMetatables(v.g))[int(lua.LTString)]; ok {
-		w.push(mt)
-	}
+	w.push((*layout.TypeMetatables(v.g))[int(lua.LTString)])
 	for _, f := range v.invokes {
 		w.push(f)
 	}

@@ -22,6 +22,7 @@ func Decode(L *lua.LState, text string) (lua.LValue, error) {
 	}
 	d := &decoder{L: L, m: stdlib.MeterOf(L), s: text}
 	v, err := d.value(0)
+	d.burn(flushUnits)
 	if err == nil {
 		d.space()
 		if d.i < len(d.s) {
@@ -41,6 +42,14 @@ type decoder struct {
 	i     int
 	keys  map[string]lua.LValue // each distinct object key once
 	stack []lua.LValue          // elements of the arrays and objects that are open
+	units int64                 // CPU not burned yet
+}
+
+func (d *decoder) burn(n int64) {
+	if d.units += n; d.units >= flushUnits {
+		d.m.Burn(d.L, d.units)
+		d.units = 0
+	}
 }
 
 func (d *decoder) fail(what string) error {
@@ -59,7 +68,7 @@ func (d *decoder) space() {
 }
 
 func (d *decoder) value(depth int) (lua.LValue, error) {
-	d.m.Burn(d.L, 2)
+	d.burn(2)
 	d.space()
 	if d.i >= len(d.s) {
 		return nil, d.fail("the text ends where a value should be")
@@ -223,7 +232,7 @@ func (d *decoder) string() (string, error) {
 		}
 		if c == '"' {
 			d.i = i + 1
-			d.m.Burn(d.L, int64(i-start)>>4)
+			d.burn(int64(i-start) >> 4)
 			d.m.Charge(d.L, int64(i-start)+slotBytes)
 			return strings.Clone(d.s[start:i]), nil
 		}
@@ -316,6 +325,14 @@ func hex4(s string, i int) (rune, bool) {
 	return rune(n), err == nil && s[i] != '+' && s[i] != '-'
 }
 
+// small are the numbers that occur most: one box each for all.
+var small = func() (t [256]lua.LValue) {
+	for i := range t {
+		t[i] = lua.LNumber(i)
+	}
+	return
+}()
+
 func (d *decoder) number() (lua.LValue, error) {
 	start := d.i
 	digits := func() (n int) {
@@ -351,10 +368,13 @@ func (d *decoder) number() (lua.LValue, error) {
 		}
 	}
 	text := d.s[start:d.i]
-	d.m.Burn(d.L, int64(len(text))>>3)
+	d.burn(int64(len(text)) >> 3)
 	d.m.Charge(d.L, slotBytes)
 	if integral {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			if n >= 0 && n < int64(len(small)) {
+				return small[n], nil
+			}
 			return number.FromInt(n), nil
 		}
 	}

@@ -22,6 +22,7 @@ func Encode(L *lua.LState, v lua.LValue) (string, error) {
 	if err := e.value(v); err != nil {
 		return "", fmt.Errorf("%s%w", e.where(), err)
 	}
+	e.burn(flushUnits)
 	e.m.Charge(L, int64(len(e.buf)))
 	return string(e.buf), nil
 }
@@ -31,7 +32,18 @@ type encoder struct {
 	m      stdlib.Meter
 	buf    []byte
 	pinned int64
+	units  int64 // CPU not burned yet
 	path   []step
+}
+
+// flushUnits is how much CPU is collected before it is burned.
+const flushUnits = 512
+
+func (e *encoder) burn(n int64) {
+	if e.units += n; e.units >= flushUnits {
+		e.m.Burn(e.L, e.units)
+		e.units = 0
+	}
 }
 
 // step is one table on the way to the value that is written, and the key in it.
@@ -62,24 +74,33 @@ func (e *encoder) where() string {
 	return b.String()
 }
 
-// grow makes room for n more bytes and accounts for them.
-func (e *encoder) grow(n int) {
-	if need := len(e.buf) + n; need > cap(e.buf) {
-		size := max(need, 2*cap(e.buf), 256)
-		e.m.Charge(e.L, int64(size))
-		e.m.Pin(int64(size) - e.pinned)
-		e.pinned = int64(size)
-		e.buf = append(make([]byte, 0, size), e.buf...)
+// room makes room for n more bytes and accounts for them.
+func (e *encoder) room(n int) {
+	if len(e.buf)+n > cap(e.buf) {
+		e.grow(len(e.buf) + n)
 	}
 }
 
+func (e *encoder) grow(need int) {
+	size := max(need, 2*cap(e.buf), 256)
+	e.m.Charge(e.L, int64(size))
+	e.m.Pin(int64(size) - e.pinned)
+	e.pinned = int64(size)
+	e.buf = append(make([]byte, 0, size), e.buf...)
+}
+
 func (e *encoder) text(s string) {
-	e.grow(len(s))
+	e.room(len(s))
 	e.buf = append(e.buf, s...)
 }
 
+func (e *encoder) byte(c byte) {
+	e.room(1)
+	e.buf = append(e.buf, c)
+}
+
 func (e *encoder) value(v lua.LValue) error {
-	e.m.Burn(e.L, 2)
+	e.burn(2)
 	switch x := v.(type) {
 	case *lua.LNilType:
 		e.text("null")
@@ -107,7 +128,7 @@ func (e *encoder) number(f float64) error {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return errors.New(number.Format(lua.LNumber(f)) + " cannot be written as JSON")
 	}
-	e.grow(32)
+	e.room(32)
 	if f == math.Trunc(f) && f >= -(1<<63) && f < 1<<63 {
 		e.buf = strconv.AppendInt(e.buf, int64(f), 10)
 	} else {
@@ -127,8 +148,8 @@ var plain = func() (t [256]bool) {
 }()
 
 func (e *encoder) string(s string) {
-	e.m.Burn(e.L, int64(len(s))>>4)
-	e.grow(len(s) + 2)
+	e.burn(int64(len(s)) >> 4)
+	e.room(len(s) + 2)
 	e.buf = append(e.buf, '"')
 	start := 0
 	for i := 0; i < len(s); i++ {
@@ -136,7 +157,7 @@ func (e *encoder) string(s string) {
 		if plain[c] {
 			continue
 		}
-		e.grow(len(s) - start + 7)
+		e.room(len(s) - start + 7)
 		e.buf = append(e.buf, s[start:i]...)
 		start = i + 1
 		switch c {
@@ -152,7 +173,7 @@ func (e *encoder) string(s string) {
 			e.buf = append(e.buf, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
-	e.grow(len(s) - start + 1)
+	e.room(len(s) - start + 1)
 	e.buf = append(e.buf, s[start:]...)
 	e.buf = append(e.buf, '"')
 }
@@ -166,70 +187,86 @@ func (e *encoder) table(t *lua.LTable) error {
 			return errors.New("the table contains itself")
 		}
 	}
-	e.m.Burn(e.L, int64(len(layout.Array(t)))>>3)
-	if IsArray(t) {
-		return e.array(t)
+	e.burn(int64(len(layout.Array(t))) >> 3)
+	if n, sequence := sequenceLen(t); sequence && (n > 0 || t.Metatable == lua.LValue(ArrayMark())) {
+		return e.array(t, n)
 	}
 	return e.object(t)
 }
 
 // Both writers leave e.path as it was only when they succeed: an error's path is what remains.
 
-func (e *encoder) array(t *lua.LTable) error {
-	e.text("[")
+func (e *encoder) array(t *lua.LTable, n int) error {
+	e.byte('[')
 	e.path = append(e.path, step{t: t})
 	top := len(e.path) - 1
-	n, _ := sequenceLen(t)
 	for i, v := range layout.Array(t)[:n] {
 		if i > 0 {
-			e.text(",")
+			e.byte(',')
 		}
-		e.path[top].key = lua.LNumber(i + 1)
 		if err := e.value(v); err != nil {
+			e.path[top].key = lua.LNumber(i + 1)
 			return err
 		}
 	}
 	e.path = e.path[:top]
-	e.text("]")
+	e.byte(']')
 	return nil
 }
 
 func (e *encoder) object(t *lua.LTable) error {
-	e.text("{")
+	e.byte('{')
 	e.path = append(e.path, step{t: t})
 	top := len(e.path) - 1
-	first := true
-	field := func(key, v lua.LValue) error {
-		e.path[top].key = key
-		text, ok := number.ToString(key)
-		if !ok {
-			return fmt.Errorf("a key that is a %s cannot be written as JSON", number.TypeName(key))
-		}
-		if !first {
-			e.text(",")
-		}
-		first = false
-		e.string(text)
-		e.text(":")
-		return e.value(v)
-	}
+	start := len(e.buf)
 	for i, v := range layout.Array(t) {
 		if isNil(v) {
 			continue
 		}
-		if err := field(lua.LNumber(i+1), v); err != nil {
+		if err := e.field(top, start, lua.LNumber(i+1), v); err != nil {
 			return err
 		}
 	}
+	strs := layout.Strings(t)
 	for _, key := range layout.Keys(t) {
-		e.m.Burn(e.L, 1)
-		if v := t.RawGetH(key); !isNil(v) {
-			if err := field(key, v); err != nil {
-				return err
-			}
+		e.burn(1)
+		var v lua.LValue
+		if s, ok := key.(lua.LString); ok {
+			v = strs[string(s)]
+		} else {
+			v = t.RawGetH(key)
+		}
+		if isNil(v) {
+			continue
+		}
+		if err := e.field(top, start, key, v); err != nil {
+			return err
 		}
 	}
 	e.path = e.path[:top]
-	e.text("}")
+	e.byte('}')
 	return nil
+}
+
+// field writes one key and value of the object whose first field is at start.
+func (e *encoder) field(top, start int, key, v lua.LValue) error {
+	text, ok := key.(lua.LString)
+	if !ok {
+		s, ok := number.ToString(key)
+		if !ok {
+			e.path[top].key = key
+			return fmt.Errorf("a key that is a %s cannot be written as JSON", number.TypeName(key))
+		}
+		text = lua.LString(s)
+	}
+	if len(e.buf) > start {
+		e.byte(',')
+	}
+	e.string(string(text))
+	e.byte(':')
+	err := e.value(v)
+	if err != nil {
+		e.path[top].key = key
+	}
+	return err
 }
