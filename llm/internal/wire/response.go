@@ -184,6 +184,10 @@ func (r *Response) failed(err error) *llm.Error {
 	if context.Cause(r.ctx) == errSilent {
 		err = errSilent
 	}
+	var own *llm.Error
+	if errors.As(err, &own) { // of a transport that knows better, as a replay does
+		return r.fault(own.Kind, own.Message, err)
+	}
 	message := describe(err)
 	if r.opened {
 		message = "the answer broke off: " + message
