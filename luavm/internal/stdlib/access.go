@@ -43,7 +43,7 @@ func setRaw(a args, t *lua.LTable, key, v lua.LValue) {
 		a.runError("table index is NaN")
 	}
 	if v != lua.LNil {
-		a.m.Store(a.L, t, key)
+		a.m().Store(a.L, t, key)
 	} else if t.RawGet(key) == lua.LNil {
 		return // gopher-lua would fill the array up to key
 	}
@@ -87,7 +87,7 @@ func length(a args, t *lua.LTable) int64 {
 	for n > 0 && array[n-1] == lua.LNil {
 		n--
 		if n&0xfff == 0 {
-			a.m.Burn(a.L, 2048)
+			a.m().Burn(a.L, 2048)
 		}
 	}
 	return int64(n)
@@ -154,7 +154,9 @@ func lessEqual(a args, x, y lua.LValue) bool {
 }
 
 func compareStrings(a args, s, t string) int {
-	a.m.Burn(a.L, int64(min(len(s), len(t)))>>8)
+	if n := min(len(s), len(t)); n > 1024 {
+		a.m().Burn(a.L, int64(n)>>8)
+	}
 	return strings.Compare(s, t)
 }
 

@@ -8,20 +8,23 @@ import (
 	"clm/luavm/internal/number"
 )
 
-// args is one call of a library function: its state, the meter of its VM, and
-// the name of the function, like "string.rep", for calls that give it none.
+// args is one call of a library function: its state, its arguments, and the name
+// of the function, like "string.rep", for calls that give it none.
 type args struct {
 	L    *lua.LState
-	m    Meter
+	v    []lua.LValue
 	name string
 	op   bool // an operator: errors are those of the code that uses it
 }
+
+// m returns the meter of the VM.
+func (a args) m() Meter { return MeterOf(a.L) }
 
 // function makes a shared library function. It has no environment: it must not
 // make functions that would inherit one.
 func function(name string, f func(args) int) *lua.LFunction {
 	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
-		return f(args{L, MeterOf(L), name, false})
+		return f(args{L, arguments(L), name, false})
 	}}
 }
 
@@ -29,7 +32,7 @@ func function(name string, f func(args) int) *lua.LFunction {
 // compiled code or a metamethod of a type.
 func operation(name string, f func(args) int) *lua.LFunction {
 	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
-		return f(args{L, MeterOf(L), name, true})
+		return f(args{L, arguments(L), name, true})
 	}}
 }
 
@@ -52,12 +55,19 @@ func newTable(array, hash int) *lua.LTable {
 	return (*lua.LState)(nil).CreateTable(array, hash)
 }
 
-func (a args) get(n int) lua.LValue { return a.L.Get(n) }
+// get returns argument n, nil if there is none.
+func (a args) get(n int) lua.LValue {
+	if n > len(a.v) {
+		return lua.LNil
+	}
+	return a.v[n-1]
+}
 
-func (a args) top() int { return a.L.GetTop() }
+// top returns the number of arguments.
+func (a args) top() int { return len(a.v) }
 
 // none tells whether argument n is absent or nil.
-func (a args) none(n int) bool { return a.L.Get(n) == lua.LNil }
+func (a args) none(n int) bool { return n > len(a.v) || a.v[n-1] == lua.LNil }
 
 // push pushes one result and returns the number of results.
 func (a args) push(v lua.LValue) int {
@@ -69,15 +79,15 @@ func (a args) errorf(format string, v ...any) { errorf(a.L, format, v...) }
 
 // any returns argument n, which must be there.
 func (a args) any(n int) lua.LValue {
-	if n > a.L.GetTop() {
+	if n > len(a.v) {
 		a.argError(n, "value expected")
 	}
-	return a.L.Get(n)
+	return a.v[n-1]
 }
 
 // str returns argument n as a string; numbers convert.
 func (a args) str(n int) string {
-	v := a.L.Get(n)
+	v := a.get(n)
 	if s, ok := v.(lua.LString); ok {
 		return string(s)
 	}
@@ -97,7 +107,7 @@ func (a args) optStr(n int, def string) string {
 
 // number returns argument n as a number; strings convert.
 func (a args) number(n int) lua.LValue {
-	v, ok := number.Coerce(a.L.Get(n))
+	v, ok := number.Coerce(a.get(n))
 	if !ok {
 		a.typeError(n, "number")
 	}
@@ -106,7 +116,7 @@ func (a args) number(n int) lua.LValue {
 
 // float returns argument n as a float64; strings and boxed integers convert.
 func (a args) float(n int) float64 {
-	if f, ok := a.L.Get(n).(lua.LNumber); ok {
+	if f, ok := a.get(n).(lua.LNumber); ok {
 		return float64(f)
 	}
 	f, _ := number.ToFloat(a.number(n))
@@ -115,8 +125,7 @@ func (a args) float(n int) float64 {
 
 // int returns argument n as an integer; strings convert.
 func (a args) int(n int) int64 {
-	v := a.L.Get(n)
-	if f, ok := v.(lua.LNumber); ok && float64(int32(f)) == float64(f) {
+	if f, ok := a.get(n).(lua.LNumber); ok && float64(int32(f)) == float64(f) {
 		return int64(f)
 	}
 	i, ok := number.ToInt(a.number(n))
@@ -135,7 +144,7 @@ func (a args) optInt(n int, def int64) int64 {
 
 // table returns argument n, which must be a table.
 func (a args) table(n int) *lua.LTable {
-	t, ok := a.L.Get(n).(*lua.LTable)
+	t, ok := a.get(n).(*lua.LTable)
 	if !ok {
 		a.typeError(n, "table")
 	}
@@ -144,7 +153,7 @@ func (a args) table(n int) *lua.LTable {
 
 // function returns argument n, which must be a function.
 func (a args) function(n int) *lua.LFunction {
-	f, ok := a.L.Get(n).(*lua.LFunction)
+	f, ok := a.get(n).(*lua.LFunction)
 	if !ok {
 		a.typeError(n, "function")
 	}
@@ -172,7 +181,7 @@ func (a args) newString(s string) lua.LValue {
 	if len(s) <= 1 {
 		return shortString(s)
 	}
-	a.m.Charge(a.L, int64(len(s))+stringCost)
+	a.m().Charge(a.L, int64(len(s))+stringCost)
 	return lua.LString(append([]byte(nil), s...))
 }
 
@@ -197,14 +206,19 @@ func shortString(s string) lua.LValue {
 // of the first. Pushing them one by one could copy the stack for each.
 func (a args) results(n int64) int {
 	top := a.L.GetTop()
-	if n > maxResults(a.L) {
-		return -1
+	if n > fewResults {
+		if n > maxResults(a.L) {
+			return -1
+		}
+		a.m().Burn(a.L, n)
+		a.m().Charge(a.L, n*16)
 	}
-	a.m.Burn(a.L, n)
-	a.m.Charge(a.L, n*16)
 	a.L.SetTop(top + int(n))
 	return top + 1
 }
+
+// fewResults is what the stack always has room for, or almost.
+const fewResults = 32
 
 // maxResults is how many values fit on L's stack at most, with some room left.
 func maxResults(L *lua.LState) int64 {

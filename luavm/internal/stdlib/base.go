@@ -51,7 +51,7 @@ func baseError(a args) int {
 func raiseValue(a args, v lua.LValue, level int64) int {
 	if s, ok := v.(lua.LString); ok && level > 0 {
 		where := Where(a.L, clampInt(level))
-		a.m.Charge(a.L, int64(len(where)+len(s))+stringCost)
+		a.m().Charge(a.L, int64(len(where)+len(s))+stringCost)
 		v = lua.LString(where) + s
 	}
 	a.L.Error(v, 0)
@@ -106,44 +106,64 @@ var ipairsStep = function("ipairs", func(a args) int {
 var nextFunction = function("next", baseNext)
 
 func baseNext(a args) int {
-	t := a.table(1)
-	k, v := t.Next(nextKey(a, t, a.get(2)))
-	a.L.Push(k)
-	if k == lua.LNil {
-		return 1
+	t, key := a.table(1), a.get(2)
+	array, at := arrayOf(t), 0
+	n, isNumber := key.(lua.LNumber)
+	switch {
+	case key == lua.LNil:
+	case isNumber && n >= 1 && n <= lua.LNumber(len(array)) && n == lua.LNumber(int(n)):
+		at = int(n)
+	default:
+		return nextHash(a, t, afterKey(a, t, key))
 	}
-	a.L.Push(v)
-	return 2
+	for ; at < len(array); at++ {
+		if array[at] != lua.LNil {
+			a.L.Push(lua.LNumber(at + 1))
+			a.L.Push(array[at])
+			return 2
+		}
+		if at&0x3ff == 0x3ff {
+			a.m().Burn(a.L, 256)
+		}
+	}
+	return nextHash(a, t, 0)
 }
 
-// nextKey returns the key to go on from. gopher-lua starts over at one that it
-// does not know, which makes a loop endless.
-func nextKey(a args, t *lua.LTable, key lua.LValue) lua.LValue {
-	if key == lua.LNil || hasKey(t, key) {
-		return key
+// afterKey returns the place in keysOf where next goes on behind key.
+func afterKey(a args, t *lua.LTable, key lua.LValue) int {
+	if i, ok := keyIndex(t, key); ok {
+		return i + 1
 	}
 	n, ok := key.(lua.LNumber)
 	if !ok || n < 1 || n >= lua.LNumber(lua.MaxArrayIndex) || !number.IsInteger(n) {
 		a.runError("invalid key to 'next'")
 	}
-	size := len(arrayOf(t))
-	switch {
-	case n <= lua.LNumber(size):
-		return key
-	case size == 0:
-		return lua.LNil
+	return 0 // table.remove has cut it off the array part
+}
+
+// nextHash returns the first key from place at on that still has a value.
+func nextHash(a args, t *lua.LTable, at int) int {
+	keys := keysOf(t)
+	for ; at < len(keys); at++ {
+		if v := t.RawGetH(keys[at]); v != lua.LNil {
+			a.L.Push(keys[at])
+			a.L.Push(v)
+			return 2
+		}
+		if at&0xff == 0xff {
+			a.m().Burn(a.L, 1024)
+		}
 	}
-	return lua.LNumber(size) // table.remove has cut it off
+	return a.push(lua.LNil)
 }
 
 func basePairs(a args) int {
 	v := a.any(1)
 	if f := a.L.GetMetaField(v, "__pairs"); f != lua.LNil {
-		top := a.top()
 		a.L.Push(f)
 		a.L.Push(v)
 		a.L.Call(1, 3)
-		return a.top() - top
+		return 3
 	}
 	a.L.Push(nextFunction)
 	a.L.Push(v)
@@ -162,12 +182,13 @@ func baseXpcall(a args) int {
 // protected calls f with the arguments from the first one on.
 func (a args) protected(f lua.LValue, first int, handler lua.LValue) int {
 	n := max(a.top()-first+1, 0)
-	a.m.Charge(a.L, int64(n)*32)
+	a.m().Burn(a.L, 20)
+	a.m().Charge(a.L, int64(n)*32)
 	v := make([]lua.LValue, n)
 	for i := range v {
 		v[i] = a.get(first + i)
 	}
-	results, err, ok := a.m.Protected(a.L, f, v, handler)
+	results, err, ok := a.m().Protected(a.L, f, v, handler)
 	if !ok {
 		a.L.Push(lua.LFalse)
 		a.L.Push(err)
@@ -193,7 +214,7 @@ func basePrint(a args) int {
 		b.add(a.toString(a.get(i)))
 	}
 	s, _ := b.value().(lua.LString)
-	a.m.Print(a.L, string(s))
+	a.m().Print(a.L, string(s))
 	return 0
 }
 
@@ -244,7 +265,7 @@ func baseToNumber(a args) int {
 	v := a.any(1)
 	if a.none(2) {
 		if s, ok := v.(lua.LString); ok {
-			a.m.Burn(a.L, int64(len(s))>>4)
+			a.m().Burn(a.L, int64(len(s))>>4)
 		}
 		n, ok := number.Coerce(v)
 		if !ok {
@@ -260,7 +281,7 @@ func baseToNumber(a args) int {
 	if base < 2 || base > 36 {
 		a.argError(2, "base out of range")
 	}
-	a.m.Burn(a.L, int64(len(s))>>4)
+	a.m().Burn(a.L, int64(len(s))>>4)
 	n, ok := number.ParseBase(string(s), int(base))
 	if !ok {
 		n = lua.LNil
@@ -274,7 +295,7 @@ func baseToString(a args) int {
 		return a.push(v)
 	}
 	s := a.toString(v)
-	a.m.Charge(a.L, int64(len(s))+stringCost)
+	a.m().Charge(a.L, int64(len(s))+stringCost)
 	return a.push(lua.LString(s))
 }
 

@@ -20,8 +20,8 @@ func (b *buffer) grow(n int) {
 		return
 	}
 	size := (len(b.b)+n)*3/2 + 32
-	b.a.m.Charge(b.a.L, int64(size))
-	b.a.m.Pin(int64(size - cap(b.b)))
+	b.a.m().Charge(b.a.L, int64(size))
+	b.a.m().Pin(int64(size - cap(b.b)))
 	next := make([]byte, len(b.b), size)
 	copy(next, b.b)
 	b.b = next
@@ -48,7 +48,7 @@ func (b *buffer) addValue(v lua.LValue) bool {
 
 // value returns the string; the buffer must not be used any more.
 func (b *buffer) value() lua.LValue {
-	b.a.m.Pin(-int64(cap(b.b)))
+	b.a.m().Pin(-int64(cap(b.b)))
 	if len(b.b) <= 1 {
 		return shortString(string(b.b))
 	}

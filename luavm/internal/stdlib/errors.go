@@ -86,8 +86,8 @@ func (a args) argError(n int, text string) {
 // typeError raises that argument n has the wrong type.
 func (a args) typeError(n int, want string) {
 	got := "no value"
-	if n <= a.L.GetTop() {
-		got = typeName(a.L, a.L.Get(n))
+	if n <= len(a.v) {
+		got = typeName(a.L, a.v[n-1])
 	}
 	a.argError(n, want+" expected, got "+got)
 }

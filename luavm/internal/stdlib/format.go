@@ -56,7 +56,7 @@ func stringFormat(a args) int {
 		if arg > a.top() {
 			a.argError(arg, "no value")
 		}
-		a.m.Burn(a.L, 8)
+		a.m().Burn(a.L, 8)
 		f = f[a.convert(&out, f, arg):]
 	}
 	if out.b == nil && len(f) == len(a.str(1)) {
@@ -340,7 +340,7 @@ func (a args) stringSpec(out *buffer, s spec, n int) {
 		out.add(text)
 		return
 	}
-	a.m.Burn(a.L, int64(len(text))>>6)
+	a.m().Burn(a.L, int64(len(text))>>6)
 	if strings.IndexByte(text, 0) >= 0 {
 		a.argError(n, "string contains zeros")
 	}
@@ -394,7 +394,7 @@ func (a args) quotedString(out *buffer, s string) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if i&0xff == 0 {
-			a.m.Burn(a.L, 128)
+			a.m().Burn(a.L, 128)
 		}
 		switch {
 		case c == '"' || c == '\\' || c == '\n':

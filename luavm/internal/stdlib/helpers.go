@@ -72,8 +72,8 @@ func helperConcat(a args) int {
 		parts = append(parts, s)
 		total += len(s)
 	}
-	a.m.Charge(a.L, int64(total)+stringCost)
-	a.m.Burn(a.L, int64(total)>>6)
+	a.m().Charge(a.L, int64(total)+stringCost)
+	a.m().Burn(a.L, int64(total)>>6)
 	b := make([]byte, 0, total)
 	for _, s := range parts {
 		b = append(b, s...)
@@ -93,7 +93,7 @@ func concatPairs(a args, n int) int {
 func helperEq(a args) int {
 	x, y := a.get(1), a.get(2)
 	if s, ok := x.(lua.LString); ok {
-		a.m.Burn(a.L, int64(len(s))>>8)
+		a.m().Burn(a.L, int64(len(s))>>8)
 	}
 	if a.L.RawEqual(x, y) {
 		return a.push(lua.LTrue)
@@ -137,8 +137,8 @@ func helperFor(a args) int {
 func helperAppend(a args) int {
 	t, n := a.table(1), clampInt(a.int(2))
 	count := a.top() - 2
-	a.m.Burn(a.L, int64(count))
-	a.m.Charge(a.L, int64(count)*40)
+	a.m().Burn(a.L, int64(count))
+	a.m().Charge(a.L, int64(count)*40)
 	for i := 1; i <= count; i++ {
 		t.RawSetInt(n+i, a.get(i+2))
 	}
@@ -159,7 +159,7 @@ func helperClose(a args) int {
 	for i := 4; i <= a.top(); i++ {
 		rest = append(rest, a.get(i))
 	}
-	results, err, ok := a.m.Protected(a.L, body, rest, lua.LNil)
+	results, err, ok := a.m().Protected(a.L, body, rest, lua.LNil)
 	cause := lua.LNil
 	if !ok {
 		cause = err
@@ -183,7 +183,7 @@ func helperClose(a args) int {
 
 // packValues puts values into a table that Spread takes apart.
 func packValues(a args, values []lua.LValue) *lua.LTable {
-	a.m.Charge(a.L, int64(len(values))*16+600)
+	a.m().Charge(a.L, int64(len(values))*16+600)
 	t := newTable(len(values)+1, 0)
 	t.RawSetInt(1, lua.LNumber(len(values)))
 	for i, v := range values {

@@ -29,8 +29,12 @@ type frame struct {
 
 var (
 	offsetFrame = checkFrame()
+	offsetReg   = fieldOf(reflect.TypeFor[lua.LState](), "reg", nil).Offset
+	offsetStack = registryField("array", reflect.TypeFor[[]lua.LValue]())
+	offsetTop   = registryField("top", reflect.TypeFor[int]())
 	offsetArray = fieldOf(reflect.TypeFor[lua.LTable](), "array", reflect.TypeFor[[]lua.LValue]()).Offset
-	offsetKeys  = fieldOf(reflect.TypeFor[lua.LTable](), "k2i", reflect.TypeFor[map[lua.LValue]int]()).Offset
+	offsetKeys  = fieldOf(reflect.TypeFor[lua.LTable](), "keys", reflect.TypeFor[[]lua.LValue]()).Offset
+	offsetIndex = fieldOf(reflect.TypeFor[lua.LTable](), "k2i", reflect.TypeFor[map[lua.LValue]int]()).Offset
 )
 
 func fieldOf(t reflect.Type, name string, want reflect.Type) reflect.StructField {
@@ -39,6 +43,10 @@ func fieldOf(t reflect.Type, name string, want reflect.Type) reflect.StructField
 		panic(fmt.Sprintf("stdlib: %v.%s is not what gopher-lua 1.1.2 has", t, name))
 	}
 	return f
+}
+
+func registryField(name string, want reflect.Type) uintptr {
+	return fieldOf(fieldOf(reflect.TypeFor[lua.LState](), "reg", nil).Type.Elem(), name, want).Offset
 }
 
 func checkFrame() uintptr {
@@ -61,16 +69,31 @@ func currentFrame(L *lua.LState) *frame {
 	return *(**frame)(unsafe.Add(unsafe.Pointer(L), offsetFrame))
 }
 
+// arguments returns the arguments of the Go function that runs on L. They stay
+// readable until it returns, whatever is pushed behind them.
+func arguments(L *lua.LState) []lua.LValue {
+	reg := *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(L), offsetReg))
+	stack := *(*[]lua.LValue)(unsafe.Add(reg, offsetStack))
+	top := *(*int)(unsafe.Add(reg, offsetTop))
+	return stack[currentFrame(L).LocalBase:top:top]
+}
+
 // arrayOf returns the array part of t: t[1] is its first element. It holds until
 // the table grows; only elements may be written.
 func arrayOf(t *lua.LTable) []lua.LValue {
 	return *(*[]lua.LValue)(unsafe.Add(unsafe.Pointer(t), offsetArray))
 }
 
-// hasKey tells whether key is or was a key of t outside of its array part.
-func hasKey(t *lua.LTable, key lua.LValue) bool {
-	_, ok := (*(*map[lua.LValue]int)(unsafe.Add(unsafe.Pointer(t), offsetKeys)))[key]
-	return ok
+// keysOf returns the keys that t has or had outside of its array part, in the
+// order in which they came.
+func keysOf(t *lua.LTable) []lua.LValue {
+	return *(*[]lua.LValue)(unsafe.Add(unsafe.Pointer(t), offsetKeys))
+}
+
+// keyIndex returns the place of a key in keysOf.
+func keyIndex(t *lua.LTable, key lua.LValue) (int, bool) {
+	i, ok := (*(*map[lua.LValue]int)(unsafe.Add(unsafe.Pointer(t), offsetIndex)))[key]
+	return i, ok
 }
 
 // An instruction is op (6 bits), A (8), C (9), B (9), from the top; Bx is C and B.

@@ -35,14 +35,14 @@ func (m *matcher) tick(n int) {
 	if m.steps > burnSteps {
 		steps := m.steps
 		m.steps = 0
-		m.a.m.Burn(m.a.L, steps/2)
+		m.a.m().Burn(m.a.L, steps/2)
 	}
 }
 
 // done burns what is left; short matches would be free otherwise.
 func (m *matcher) done() {
 	if m.steps > 64 {
-		m.a.m.Burn(m.a.L, m.steps/2)
+		m.a.m().Burn(m.a.L, m.steps/2)
 		m.steps = 0
 	}
 }
@@ -244,12 +244,23 @@ func (m *matcher) maxExpand(s, p, ep, least int) int {
 
 // span counts how many characters from s on match the single class at p.
 func (m *matcher) span(s, p, ep int) int {
-	if m.pat[p] == '.' {
-		return len(m.src) - s
-	}
-	i := 0
-	for m.single(s+i, p, ep) {
-		i++
+	rest, i := m.src[s:], 0
+	switch c := m.pat[p]; {
+	case c == '.':
+		return len(rest)
+	case c == '[':
+		for i < len(rest) && m.inSet(rest[i], p, ep-1) {
+			i++
+		}
+	case c == '%' && classMask(m.pat[p+1]|32) != 0:
+		mask, want := classMask(m.pat[p+1]|32), m.pat[p+1]&32 != 0
+		for i < len(rest) && (classes[rest[i]]&mask != 0) == want {
+			i++
+		}
+	default:
+		for m.single(s+i, p, ep) {
+			i++
+		}
 	}
 	m.tick(i / 4)
 	return i

@@ -197,7 +197,7 @@ func mathModf(a args) int {
 }
 
 func mathRandom(a args) int {
-	r := a.m.Rand()
+	r := a.m().Rand()
 	var low, up int64
 	switch a.top() {
 	case 0:
@@ -221,11 +221,11 @@ func mathRandom(a args) int {
 func mathRandomSeed(a args) int {
 	var x, y uint64
 	if a.top() == 0 {
-		x, y = uint64(time.Now().UnixNano()), a.m.Rand().Next()
+		x, y = uint64(time.Now().UnixNano()), a.m().Rand().Next()
 	} else {
 		x, y = seed(a.number(1)), uint64(a.optInt(2, 0))
 	}
-	a.m.Rand().Seed(x, y)
+	a.m().Rand().Seed(x, y)
 	a.L.Push(number.FromInt(int64(x)))
 	a.L.Push(number.FromInt(int64(y)))
 	return 2

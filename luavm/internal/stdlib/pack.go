@@ -129,7 +129,7 @@ func (p *packState) setting(c byte) {
 // next reads an option that starts at offset total and returns also how many
 // bytes of padding come before it.
 func (p *packState) next(total int64) (kind int, size, padding int64) {
-	p.a.m.Burn(p.a.L, 4)
+	p.a.m().Burn(p.a.L, 4)
 	kind, size = p.option()
 	align := size
 	if kind == packAlign {
@@ -214,10 +214,10 @@ func checkPacked(a args, n, kind int, size int64) int64 {
 func (b *buffer) zeros(n int64) {
 	const chunk = 4096
 	if n > chunk {
-		b.a.m.Charge(b.a.L, n)
+		b.a.m().Charge(b.a.L, n)
 	}
 	for ; n > 0; n -= chunk {
-		b.a.m.Burn(b.a.L, 32)
+		b.a.m().Burn(b.a.L, 32)
 		b.add(zeroChunk[:min(n, chunk)])
 	}
 }
@@ -290,7 +290,7 @@ func stringUnpack(a args) int {
 		if int64(len(values)) >= maxResults(a.L) {
 			a.errorf("stack overflow (too many results)")
 		}
-		a.m.Charge(a.L, 40)
+		a.m().Charge(a.L, 40)
 		var v lua.LValue
 		v, at = unpackOne(p, kind, data, at, int(size))
 		values = append(values, v)
@@ -331,7 +331,7 @@ func unpackOne(p *packState, kind int, data string, at, size int) (lua.LValue, i
 		if n < 0 {
 			a.argError(2, "unfinished string for format 'z'")
 		}
-		a.m.Burn(a.L, int64(n)>>6)
+		a.m().Burn(a.L, int64(n)>>6)
 		return a.newString(data[at : at+n]), at + n + 1
 	}
 }

@@ -9,9 +9,10 @@ import (
 // A sorter sorts a copy of a list by Lua's own quicksort, so that comparators
 // are called in the same order and an inconsistent one ends the same way.
 type sorter struct {
-	a  args
-	v  []lua.LValue
-	fn *lua.LFunction // nil: by <
+	a     args
+	v     []lua.LValue
+	fn    *lua.LFunction // nil: by <
+	steps int            // comparisons not yet burned
 }
 
 // largeArray is the size from which on the pivot is not simply the middle.
@@ -30,17 +31,27 @@ func tableSort(a args) int {
 	if !a.none(2) {
 		s.fn = a.function(2)
 	}
-	a.m.Charge(a.L, n*16)
-	a.m.Pin(n * 16)
+	a.m().Charge(a.L, n*16)
+	a.m().Pin(n * 16)
 	s.v = make([]lua.LValue, n)
-	for i := range s.v {
-		a.m.Burn(a.L, 1)
-		s.v[i] = index(a, t, int64(i)+1)
-	}
+	s.load(t)
 	s.sort(0, int(n)-1, 0)
 	s.store(t)
-	a.m.Pin(-n * 16)
+	a.m().Pin(-n * 16)
 	return 0
+}
+
+// load copies the list.
+func (s *sorter) load(list lua.LValue) {
+	if t, ok := list.(*lua.LTable); ok && t.Metatable == lua.LNil && len(arrayOf(t)) >= len(s.v) {
+		copy(s.v, arrayOf(t))
+		s.a.m().Burn(s.a.L, int64(len(s.v))>>3)
+		return
+	}
+	for i := range s.v {
+		s.a.m().Burn(s.a.L, 1)
+		s.v[i] = index(s.a, list, int64(i)+1)
+	}
 }
 
 // store writes the sorted values back.
@@ -50,14 +61,23 @@ func (s *sorter) store(list lua.LValue) {
 		return
 	}
 	for i, v := range s.v {
-		s.a.m.Burn(s.a.L, 1)
+		s.a.m().Burn(s.a.L, 1)
 		setIndex(s.a, list, int64(i)+1, v)
 	}
 }
 
 func (s *sorter) less(x, y lua.LValue) bool {
+	// A comparator may be a Go function, which has no instructions that burn.
+	if s.steps++; s.steps == 256 {
+		s.steps = 0
+		s.a.m().Burn(s.a.L, 1024)
+	}
 	if s.fn == nil {
-		s.a.m.Burn(s.a.L, 2)
+		if f, ok := x.(lua.LNumber); ok {
+			if g, ok := y.(lua.LNumber); ok {
+				return f < g
+			}
+		}
 		return less(s.a, x, y)
 	}
 	L := s.a.L

@@ -51,7 +51,7 @@ func stringByte(a args) int {
 
 func stringChar(a args) int {
 	n := a.top()
-	a.m.Charge(a.L, int64(n)+stringCost)
+	a.m().Charge(a.L, int64(n)+stringCost)
 	b := make([]byte, n)
 	for i := range b {
 		c := a.int(i + 1)
@@ -78,8 +78,8 @@ func stringLen(a args) int {
 // copyOf charges for a copy of argument 1 that the caller may change.
 func (a args) copyOf() []byte {
 	s := a.str(1)
-	a.m.Charge(a.L, int64(len(s))+stringCost)
-	a.m.Burn(a.L, int64(len(s))>>4)
+	a.m().Charge(a.L, int64(len(s))+stringCost)
+	a.m().Burn(a.L, int64(len(s))>>4)
 	return []byte(s)
 }
 
@@ -121,8 +121,8 @@ func stringRep(a args) int {
 		a.errorf("resulting string too large")
 	}
 	total := each*n - int64(len(sep))
-	a.m.Charge(a.L, total+stringCost)
-	a.m.Burn(a.L, total>>6)
+	a.m().Charge(a.L, total+stringCost)
+	a.m().Burn(a.L, total>>6)
 	if sep == "" {
 		return a.push(lua.LString(strings.Repeat(s, int(n))))
 	}
@@ -185,7 +185,7 @@ func findOrMatch(a args, find bool) int {
 }
 
 func findPlain(a args, s, p string, from int) int {
-	a.m.Burn(a.L, int64(len(s)-from+len(p))>>5)
+	a.m().Burn(a.L, int64(len(s)-from+len(p))>>5)
 	i := strings.Index(s[from:], p)
 	if i < 0 {
 		return a.push(lua.LNil)
@@ -198,10 +198,10 @@ func findPlain(a args, s, p string, from int) int {
 func stringGmatch(a args) int {
 	s, p := a.str(1), a.str(2)
 	init := findStart(a.optInt(3, 1), len(s))
-	a.m.Charge(a.L, 400)
+	a.m().Charge(a.L, 400)
 	at, last := int(min(init, int64(len(s)+1))), -1
 	step := func(L *lua.LState) int {
-		m := matcher{a: args{L, MeterOf(L), "for iterator", false}, src: s, pat: p}
+		m := matcher{a: args{L: L, name: "for iterator"}, src: s, pat: p}
 		for at <= len(s) {
 			b, e := m.search(at, 0, false)
 			m.done()

@@ -4,8 +4,6 @@ import (
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"clm/luavm/internal/number"
 )
 
 func tableTable() *lua.LTable {
@@ -53,7 +51,7 @@ func tableConcat(a args) int {
 			break
 		}
 		out.add(sep)
-		a.m.Burn(a.L, 2)
+		a.m().Burn(a.L, 2)
 	}
 	return a.push(out.value())
 }
@@ -75,15 +73,19 @@ func (b *buffer) reserve(t lua.LValue, sep string, i, j int64) {
 			total += 8
 		}
 	}
-	b.a.m.Burn(b.a.L, max(j-i, 0)/4)
+	b.a.m().Burn(b.a.L, max(j-i, 0)/4)
 	if total > 64 {
-		b.a.m.Charge(b.a.L, total)
-		b.a.m.Pin(total)
+		b.a.m().Charge(b.a.L, total)
+		b.a.m().Pin(total)
 		b.b = make([]byte, 0, total)
 	}
 }
 
 func tableInsert(a args) int {
+	if plain, ok := a.get(1).(*lua.LTable); ok && a.top() == 2 && plain.Metatable == lua.LNil && a.get(2) != lua.LNil {
+		appendPlain(a, plain, a.get(2))
+		return 0
+	}
 	t := a.list(1, "__index", "__newindex", "__len")
 	e := int64(uint64(lengthOf(a, t)) + 1) // wraps like Lua's
 	switch a.top() {
@@ -96,7 +98,7 @@ func tableInsert(a args) int {
 		}
 		if !insertPlain(a, t, pos, e) {
 			for i := e; i > pos; i-- {
-				a.m.Burn(a.L, 4)
+				a.m().Burn(a.L, 4)
 				setIndex(a, t, i, index(a, t, i-1))
 			}
 			setIndex(a, t, pos, a.get(3))
@@ -107,14 +109,29 @@ func tableInsert(a args) int {
 	return 0
 }
 
+// appendPlain puts v behind the last element of a table without metatable.
+func appendPlain(a args, t *lua.LTable, v lua.LValue) {
+	n, array := length(a, t), arrayOf(t)
+	if n < int64(len(array)) {
+		array[n] = v
+		return
+	}
+	if len(array) == cap(array) {
+		a.m().Store(a.L, t, lua.LNumber(n+1))
+	}
+	t.RawSetInt(int(n)+1, v)
+}
+
 // insertPlain moves the elements of a table without metatable in one go.
 func insertPlain(a args, v lua.LValue, pos, e int64) bool {
 	t, ok := v.(*lua.LTable)
 	if !ok || t.Metatable != lua.LNil || e-1 > int64(len(arrayOf(t))) || a.get(3) == lua.LNil {
 		return false
 	}
-	a.m.Burn(a.L, (e-pos)>>3)
-	setRaw(a, t, number.FromInt(e), a.get(3)) // makes room
+	if e-pos > 64 {
+		a.m().Burn(a.L, (e-pos)>>3)
+	}
+	appendPlain(a, t, a.get(3)) // makes room
 	array := arrayOf(t)
 	if e > int64(len(array)) {
 		return false
@@ -137,7 +154,7 @@ func tableRemove(a args) int {
 		return a.push(v)
 	}
 	for ; pos < size; pos++ {
-		a.m.Burn(a.L, 4)
+		a.m().Burn(a.L, 4)
 		setIndex(a, t, pos, index(a, t, pos+1))
 	}
 	setIndex(a, t, pos, lua.LNil)
@@ -147,7 +164,9 @@ func tableRemove(a args) int {
 // removePlain moves the elements of a table without metatable in one go. It also
 // shortens the array part, or # would have to look at ever more nils.
 func removePlain(a args, t *lua.LTable, pos, size int) {
-	a.m.Burn(a.L, int64(size-pos)>>3)
+	if size-pos > 64 {
+		a.m().Burn(a.L, int64(size-pos)>>3)
+	}
 	array := arrayOf(t)
 	copy(array[pos-1:size-1], array[pos:size])
 	array[size-1] = lua.LNil
@@ -176,12 +195,12 @@ func tableMove(a args) int {
 	}
 	if t > e || t <= f || at == 5 && from != to {
 		for i := range n {
-			a.m.Burn(a.L, 4)
+			a.m().Burn(a.L, 4)
 			setIndex(a, to, t+i, index(a, from, f+i))
 		}
 	} else {
 		for i := n - 1; i >= 0; i-- {
-			a.m.Burn(a.L, 4)
+			a.m().Burn(a.L, 4)
 			setIndex(a, to, t+i, index(a, from, f+i))
 		}
 	}
@@ -190,8 +209,8 @@ func tableMove(a args) int {
 
 func tablePack(a args) int {
 	n := a.top()
-	a.m.Burn(a.L, int64(n))
-	a.m.Charge(a.L, int64(n)*16+600)
+	a.m().Burn(a.L, int64(n))
+	a.m().Charge(a.L, int64(n)*16+600)
 	t := newTable(n, 1)
 	for i := 1; i <= n; i++ {
 		t.RawSetInt(i, a.get(i))
@@ -212,6 +231,12 @@ func tableUnpack(a args) int {
 		return 0
 	}
 	n := uint64(last) - uint64(i) // one less than the results
+	if plain, ok := t.(*lua.LTable); ok && n < fewResults && i >= 1 && last <= int64(len(arrayOf(plain))) && plain.Metatable == lua.LNil {
+		for _, v := range arrayOf(plain)[i-1 : last] {
+			a.L.Push(v)
+		}
+		return int(n) + 1
+	}
 	first := -1
 	if n < math.MaxInt32 {
 		first = a.results(int64(n) + 1)

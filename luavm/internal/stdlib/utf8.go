@@ -130,7 +130,7 @@ func utf8Len(a args) int {
 	n := 0
 	for i--; i < j; n++ {
 		if n&0xff == 0 {
-			a.m.Burn(a.L, 128)
+			a.m().Burn(a.L, 128)
 		}
 		_, size := decodeUTF8(s[i:], lax)
 		if size == 0 {
@@ -153,7 +153,7 @@ func utf8Offset(a args) int {
 	if i < 0 || i > int64(len(s)) {
 		a.argError(3, "position out of bounds")
 	}
-	a.m.Burn(a.L, int64(len(s))>>3)
+	a.m().Burn(a.L, int64(len(s))>>3)
 	if n == 0 {
 		for i > 0 && continuation(s, i) {
 			i--
