@@ -24,6 +24,7 @@ type Options struct {
 	Tools   Tools
 	Tokens  int           // words of an answer of the embedded model; 0: 20
 	Pace    time.Duration // of the embedded model, before each of its words
+	Window  int64         // tokens, of the embedded model: longer conversations are compacted; 0: 8192
 
 	Cancel float64 // share of turns that are cancelled at a random moment
 	Churn  float64 // share of turns after which their agent leaves and another comes
@@ -60,7 +61,10 @@ type Tools struct {
 	Calls int     // a turn that calls; 0: 1
 	Chain bool    // one call after the other, instead of all at once
 	Name  string  // of the tool; empty: the set's first
-	Args  string  // JSON object; {tag} names the turn; empty: {"name":"{tag}"} for hello, else {}
+	// Args is a JSON object; {tag} names the turn, {call} the call. Empty:
+	// {"name":"{tag} {call}"} for hello, else {}. Identical calls with identical
+	// results end a turn after the eighth.
+	Args string
 }
 
 // ParseTools reads "SHARE", "SHARE:CALLS" or "SHARE:CALLS:chain".
@@ -164,7 +168,7 @@ func (o *Options) check() error {
 		{"agents", float64(o.Agents), 0, maxAgents}, {"turns", float64(o.Turns), 0, 1e9},
 		{"rate", o.Rate, 0, 1e6}, {"concurrency", float64(o.Concurrency), 0, maxAgents},
 		{"tools share", o.Tools.Share, 0, 1}, {"calls", float64(o.Tools.Calls), 0, maxCalls},
-		{"tokens", float64(o.Tokens), 0, maxTokens},
+		{"tokens", float64(o.Tokens), 0, maxTokens}, {"window", float64(o.Window), 0, 1e9},
 		{"cancel", o.Cancel, 0, 1}, {"churn", o.Churn, 0, 1}, {"check", o.Check, 0, 1},
 		{"cut", o.Faults.Cut, 0, 1}, {"429", o.Faults.RateLimit, 0, 1}, {"500", o.Faults.Error, 0, 1},
 		{"slow", o.Faults.Slow, 0, 1}, {"garbage", o.Faults.Garbage, 0, 1}, {"faults together", o.Faults.total(), 0, 1},
@@ -192,6 +196,7 @@ func (o *Options) defaults() {
 	set(&o.Concurrency, o.Agents)
 	set(&o.Tools.Calls, 1)
 	set(&o.Tokens, 20)
+	set(&o.Window, 8192)
 	set(&o.Faults.SlowBy, time.Second)
 	set(&o.Check, 0.05)
 	set(&o.Rounds, 1)

@@ -3,6 +3,7 @@ package stress
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -59,21 +60,20 @@ func (o *Options) prompt(tag string, p plan, tool string) string {
 		return strings.NewReplacer("{tag}", tag, "{tool}", tool).Replace(o.Prompt)
 	}
 	if p.calls > 0 {
-		return fmt.Sprintf("%s%s] Call the tool %s %d time(s), with arguments like %s, then say in one sentence what it returned.", askMark, tag, tool, p.calls, o.args(tag, tool))
+		return fmt.Sprintf("%s%s] Call the tool %s %d time(s), with arguments like %s, then say in one sentence what it returned.", askMark, tag, tool, p.calls, o.args(tag, tool, 1))
 	}
 	return fmt.Sprintf("%s%s] Write about %d words on the sea.", askMark, tag, o.Tokens)
 }
 
-// args is the arguments of a turn's calls.
-func (o *Options) args(tag, tool string) string {
-	a := o.Tools.Args
-	if a == "" {
-		a = "{}"
-		if tool == helloTool {
-			a = `{"name":"{tag}"}`
-		}
+// args is the arguments of a turn's nth call.
+func (o *Options) args(tag, tool string, n int) string {
+	switch a := o.Tools.Args; {
+	case a != "":
+		return strings.NewReplacer("{tag}", tag, "{call}", strconv.Itoa(n)).Replace(a)
+	case tool == helloTool:
+		return `{"name":"` + tag + " " + strconv.Itoa(n) + `"}`
 	}
-	return strings.ReplaceAll(a, "{tag}", tag)
+	return "{}"
 }
 
 const helloTool = "hello"

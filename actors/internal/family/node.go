@@ -159,7 +159,13 @@ func (n *Node) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		// Armed here, on the actor's goroutine, so that undo needs no lock.
-		n.undo = context.AfterFunc(n.ctx, func() { n.sys.Actors.Root.Stop(n.pid) })
+		n.undo = context.AfterFunc(n.ctx, func() {
+			select {
+			case <-n.done: // stopped by its parent: one dead letter less
+			default:
+				n.sys.Actors.Root.Stop(n.pid)
+			}
+		})
 		n.deliver(c, Started{})
 	case *actor.Stopping:
 		n.stop(c)

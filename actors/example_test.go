@@ -1,0 +1,145 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"clm/actors"
+	"clm/actors/msg"
+	"clm/llm"
+)
+
+// demo is a model that needs no server.
+var demo = actors.Model{Connection: llm.Connection{Kind: llm.KindDemo}, ID: "demo"}
+
+const hello = `
+clm.tool_register("hello", {
+    description = "Say hello to someone",
+    no_prompt = true,
+    params_schema = { type = "object", properties = { name = { type = "string" } }, required = { "name" } },
+    invoke = function(args, ctx) ctx:complete("Hello, " .. args.name .. "!") end,
+})`
+
+// An agent with one Lua tool does one turn.
+func Example() {
+	ctx := context.Background()
+	engine, err := actors.Start(ctx, actors.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Stop(ctx)
+
+	plugins, failed := actors.LoadPlugins(ctx, actors.PluginOptions{
+		Files: []actors.PluginFile{{Name: "hello", Source: hello}},
+	})
+	for _, err := range failed {
+		log.Print(err)
+	}
+	tools, err := actors.NewToolset(plugins)
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent, err := engine.Spawn(ctx, actors.AgentOptions{Model: demo, Tools: tools})
+	if err != nil {
+		log.Fatal(err)
+	}
+	events, err := agent.Listen()
+	if err != nil {
+		log.Fatal(err)
+	}
+	turn, err := agent.Submit(`hello {"name":"Ada"}`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	done, err := events.Turn(ctx, turn, func(e actors.Event) {
+		if r, ok := e.Data.(msg.ToolResult); ok {
+			fmt.Println(r.Name, "gave", r.Text)
+		}
+	})
+	fmt.Println(done.Status, err)
+	// Output:
+	// hello gave Hello, Ada!
+	// done <nil>
+}
+
+// An embedder's own actor sends the messages itself.
+func Example_messages() {
+	ctx := context.Background()
+	system := actor.NewActorSystem(silent...)
+	defer system.Shutdown()
+	engine, err := actors.Start(ctx, actors.Options{System: system})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Stop(ctx)
+	agent, err := engine.Spawn(ctx, actors.AgentOptions{Model: demo})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	done := make(chan string)
+	system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+		switch m := c.Message().(type) {
+		case *actor.Started:
+			c.Request(agent.PID(), msg.Listen{})
+			c.Request(agent.PID(), msg.Submit{Prompt: "2 + 3"})
+		case msg.Submitted:
+			c.Request(agent.PID(), msg.Submit{Prompt: "at the same time"})
+		case msg.Rejected:
+			fmt.Println("rejected:", m.Err)
+		case msg.Event:
+			if d, ok := m.Data.(msg.TurnDone); ok {
+				done <- d.Status
+			}
+		}
+	}))
+	fmt.Println(<-done)
+	// Output:
+	// rejected: a turn is in flight; wait for its end or cancel it
+	// done
+}
+
+// Cancelling a turn reaches the request that a Lua coroutine waits for; when
+// the turn's end is told, nothing of it is alive.
+func ExampleAgent_Cancel() {
+	ctx := context.Background()
+	engine, err := actors.Start(ctx, actors.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Stop(ctx)
+	wait := actors.GoTools{{Name: "wait", NoPrompt: true, Run: func(ctx context.Context, _ actors.ToolCall) (actors.ToolOutput, error) {
+		<-ctx.Done()
+		fmt.Println("the tool was told")
+		return actors.ToolOutput{}, ctx.Err()
+	}}}
+	tools, err := actors.NewToolset(wait)
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent, err := engine.Spawn(ctx, actors.AgentOptions{Model: demo, Tools: tools})
+	if err != nil {
+		log.Fatal(err)
+	}
+	events, err := agent.Listen()
+	if err != nil {
+		log.Fatal(err)
+	}
+	turn, err := agent.Submit("wait {}")
+	if err != nil {
+		log.Fatal(err)
+	}
+	done, err := events.Turn(ctx, turn, func(e actors.Event) {
+		if _, ok := e.Data.(msg.ToolBegin); ok {
+			time.AfterFunc(10*time.Millisecond, func() { _ = agent.Cancel() })
+		}
+	})
+	fmt.Println(done.Status, err)
+	// Output:
+	// the tool was told
+	// canceled <nil>
+}

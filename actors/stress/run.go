@@ -1,0 +1,374 @@
+package stress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"clm/actors"
+	"clm/llm"
+)
+
+// run is a run of a load.
+type run struct {
+	opts     *Options
+	embedded bool
+	llm      *model // the embedded model
+	tool     string // that turns call
+	model    actors.Model
+	wire     *wire
+	engine   *actors.Engine
+	stats    *stats
+	sampler  *sampler
+	usual    usual
+
+	hard     context.Context // ends when nothing is waited for any more
+	patience context.Context // ends when turns in flight are cut
+
+	subjects sync.Map // number -> *subject
+	numbers  atomic.Uint64
+	agents   atomic.Int64
+	inFlight atomic.Int64
+
+	mu         sync.Mutex
+	violations []Violation
+	violated   int64
+}
+
+const maxViolations = 100
+
+// endTime bounds the end of a run after its turns were cut: nothing of the
+// engine takes longer.
+const endTime = 30 * time.Second
+
+// Run puts agents under load and reports. When ctx ends, the run is cut short
+// and reported all the same. The error is a *[ViolationError] when promises of
+// the engine were not kept; without a report it says why nothing could run.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o.defaults()
+	before := baseline()
+	r, err := start(&o)
+	if err != nil {
+		return nil, err
+	}
+	report := newReport(&o)
+	r.rounds(ctx, report)
+	r.finish(report)
+	r.leftovers(before)
+	report.violations(r)
+	if r.violated > 0 {
+		return report, &ViolationError{Count: r.violated, First: r.violations, Seed: o.Seed}
+	}
+	return report, nil
+}
+
+// start makes the engine and the model.
+func start(o *Options) (*run, error) {
+	r := &run{opts: o, embedded: o.Model.ID == "", stats: newStats(), model: o.Model, hard: context.Background()}
+	if o.Toolset == nil && (o.Tools.Share > 0 || r.embedded) {
+		set, err := helloTools()
+		if err != nil {
+			return nil, err
+		}
+		o.Toolset = set
+	}
+	if err := r.chooseTool(); err != nil {
+		return nil, err
+	}
+	r.usual.ns.Store(int64(time.Duration(o.Tokens)*o.Pace + 2*time.Millisecond))
+	r.wire = &wire{opts: o, agent: r.subject}
+	engine := o.Engine
+	if engine.Transport == nil {
+		engine.Transport = llm.NewTransport()
+	}
+	r.wire.other, r.wire.next = engine.Transport, engine.Transport
+	if r.embedded {
+		r.llm = &model{opts: o, tool: r.tool, violate: r.violate}
+		r.wire.next = r.llm
+		r.model = actors.Model{Connection: llm.Connection{Name: "stress", Kind: llm.KindOpenAI, URL: embeddedURL}, ID: "stress", ContextSize: o.Window}
+	}
+	r.wire.host = hostOf(r.model.Connection.URL)
+	engine.Transport = r.wire
+	var err error
+	if r.engine, err = actors.Start(context.Background(), engine); err != nil {
+		return nil, fmt.Errorf("stress: %w", err)
+	}
+	r.sampler = newSampler(r)
+	return r, nil
+}
+
+// helloTools is the toolset of a run that names none.
+func helloTools() (*actors.Toolset, error) {
+	p, errs := actors.LoadPlugins(context.Background(), actors.PluginOptions{Files: []actors.PluginFile{{Name: "hello", Source: helloPlugin}}})
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("stress: %w", errs[0])
+	}
+	return actors.NewToolset(p)
+}
+
+func (r *run) chooseTool() error {
+	want := r.opts.Tools.Name
+	for _, t := range r.opts.Toolset.List() {
+		if !t.Hidden && (want == "" || want == t.Name) {
+			r.tool = t.Name
+			return nil
+		}
+	}
+	switch {
+	case want != "":
+		return fmt.Errorf("stress: there is no tool %q to call", want)
+	case r.opts.Tools.Share > 0:
+		return errors.New("stress: turns shall call tools, and there are none; give a plugin")
+	}
+	return nil
+}
+
+// rounds makes the rounds of the run.
+func (r *run) rounds(ctx context.Context, report *Report) {
+	hard, stop := context.WithCancel(context.Background())
+	defer stop()
+	r.hard = hard
+	fresh := r.sampler.begin()
+	pool := make(chan *subject, r.opts.Agents)
+	for n := range r.opts.Rounds {
+		before := r.sampler.mark()
+		r.round(ctx, pool, stop)
+		report.round(r, before)
+		if ctx.Err() != nil {
+			report.Interrupted = true
+			break
+		}
+		if n+1 < r.opts.Rounds {
+			r.forget(pool)
+		}
+	}
+	r.sampler.end(report, fresh)
+	r.close(pool)
+}
+
+// round has the agents make their turns.
+func (r *run) round(ctx context.Context, pool chan *subject, giveUp func()) {
+	patience, cut := context.WithCancel(r.hard)
+	defer cut()
+	r.patience = patience
+	undo := context.AfterFunc(ctx, cut)
+	defer undo()
+	l := newLoad(r, pool)
+	l.dispatch(ctx)
+	drain := time.AfterFunc(r.opts.Drain, cut)
+	defer drain.Stop()
+	last := time.AfterFunc(r.opts.Drain+endTime, giveUp)
+	defer last.Stop()
+	l.flight.Wait()
+	l.settle()
+}
+
+// forget empties the conversations between rounds.
+func (r *run) forget(pool chan *subject) {
+	for range len(pool) {
+		s := <-pool
+		r.inspect(s)
+		if err := s.agent.ClearHistory(); err != nil {
+			r.violate(s.number, uint64(s.turns), "the conversation cannot be emptied between turns: "+err.Error())
+		}
+		s.pairs = pairs{}
+		pool <- s
+	}
+}
+
+// close ends the agents.
+func (r *run) close(pool chan *subject) {
+	for range len(pool) {
+		s := <-pool
+		r.drained(s)
+		r.leave(s)
+	}
+}
+
+func (r *run) violate(agent, turn uint64, what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.violated++
+	if len(r.violations) < maxViolations {
+		r.violations = append(r.violations, Violation{agent, turn, llm.Clip(what, 2000)})
+	}
+}
+
+// load decides which agent makes a turn when.
+type load struct {
+	*run
+	pool   chan *subject // agents that may make a turn
+	slots  chan struct{} // closed loop: turns that may be in flight
+	arrive *rand.Rand
+	flight sync.WaitGroup
+	done   chan struct{} // closed when all turns were made
+	left   atomic.Int64  // agents with turns to make
+	ended  []*subject    // agents that have made theirs
+	endMu  sync.Mutex
+	paused sync.WaitGroup // agents between two turns
+	begun  time.Time
+}
+
+func newLoad(r *run, pool chan *subject) *load {
+	l := &load{run: r, pool: pool, arrive: rng(r.opts.Seed, 0, 1), done: make(chan struct{}), begun: time.Now()}
+	if r.opts.Rate == 0 {
+		l.slots = make(chan struct{}, r.opts.Concurrency)
+	}
+	l.left.Store(int64(r.opts.Agents))
+	for range len(pool) { // a later round
+		s := <-pool
+		s.turns = s.turns / max(1, r.opts.Turns) * r.opts.Turns
+		pool <- s
+	}
+	return l
+}
+
+var errOver = errors.New("the run is over")
+
+// dispatch starts turns until their time or number is over.
+func (l *load) dispatch(ctx context.Context) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if d := l.opts.Duration; d > 0 {
+		timer := time.AfterFunc(d, func() { stop(errOver) })
+		defer timer.Stop()
+	}
+	var ramp sync.WaitGroup
+	ramp.Go(func() { l.ramp(ctx) })
+	defer ramp.Wait()
+	defer stop(errOver)
+	due := time.Now()
+	for {
+		if due = l.next(ctx, due); ctx.Err() != nil {
+			return
+		}
+		select {
+		case s := <-l.pool:
+			if l.slots != nil {
+				due = time.Now()
+			}
+			at := due
+			l.flight.Go(func() { l.one(s, at) })
+		case <-l.done:
+			return
+		case <-ctx.Done():
+			l.late(due)
+			return
+		}
+	}
+}
+
+// next waits until another turn is due and gives that time. In an open loop it
+// may be long past, when no agent was free.
+func (l *load) next(ctx context.Context, last time.Time) time.Time {
+	if l.slots != nil {
+		select {
+		case l.slots <- struct{}{}:
+		case <-l.done:
+		case <-ctx.Done():
+		}
+		return time.Now()
+	}
+	due := last.Add(time.Duration(min(l.arrive.ExpFloat64(), 20) / l.opts.Rate * float64(time.Second)))
+	if pause(ctx, time.Until(due)) != nil && time.Until(due) < 0 {
+		l.late(due)
+	}
+	return due
+}
+
+// late counts the turns that were due and could not start before the end.
+func (l *load) late(due time.Time) {
+	if l.slots == nil {
+		if behind := time.Since(due); behind > 0 {
+			l.sampler.unstarted.Add(1 + int64(behind.Seconds()*l.opts.Rate))
+		}
+	}
+}
+
+// ramp spawns the agents that are missing, evenly over the ramp's time.
+func (l *load) ramp(ctx context.Context) {
+	missing := l.opts.Agents - int(l.agents.Load())
+	for i := range missing {
+		if l.opts.Ramp > 0 {
+			at := l.begun.Add(l.opts.Ramp * time.Duration(i) / time.Duration(missing))
+			if pause(ctx, time.Until(at)) != nil {
+				return
+			}
+		}
+		if ctx.Err() != nil || !l.enter() {
+			return
+		}
+	}
+}
+
+// enter spawns an agent and has it wait for its first turn.
+func (l *load) enter() bool {
+	s, err := l.spawn()
+	switch {
+	case err == nil:
+		l.pool <- s
+		return true
+	case errors.Is(err, actors.ErrOverloaded):
+		l.stats.refuse("agents")
+	default:
+		l.violate(0, 0, "an agent could not be spawned: "+err.Error())
+	}
+	l.leftOne()
+	return true
+}
+
+// one makes a turn and says when the agent is free again.
+func (l *load) one(s *subject, due time.Time) {
+	p := l.turn(s, due)
+	if l.slots != nil {
+		<-l.slots
+	}
+	switch {
+	case l.opts.Turns > 0 && s.turns%l.opts.Turns == 0:
+		l.endMu.Lock()
+		l.ended = append(l.ended, s)
+		l.endMu.Unlock()
+		l.leftOne()
+	case p.leave:
+		turns := s.turns
+		l.leave(s)
+		if next, err := l.spawn(); err == nil {
+			next.turns = turns
+			l.pool <- next
+		} else {
+			l.leftOne()
+		}
+	case p.think > 0:
+		l.paused.Add(1)
+		time.AfterFunc(p.think, func() {
+			defer l.paused.Done()
+			l.pool <- s
+		})
+	default:
+		l.pool <- s
+	}
+}
+
+func (l *load) leftOne() {
+	if l.left.Add(-1) == 0 {
+		close(l.done)
+	}
+}
+
+// settle has all agents in the pool again.
+func (l *load) settle() {
+	l.paused.Wait()
+	for _, s := range l.ended {
+		l.pool <- s
+	}
+}
+
+var _ http.RoundTripper = (*wire)(nil)

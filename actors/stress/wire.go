@@ -1,0 +1,200 @@
+package stress
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+)
+
+// wire is the engine's transport in a run: it counts the requests to the model
+// under load and makes some of them go wrong.
+type wire struct {
+	opts *Options
+	host string // of the model; its requests alone are counted
+	next http.RoundTripper
+	// other carries the requests of plugins.
+	other http.RoundTripper
+	// agent finds an agent that is alive, to note that its turn met a fault.
+	agent func(number uint64) *subject
+
+	requests, inFlight, failed atomic.Int64
+	injected                   [numFaults]atomic.Int64
+}
+
+// The faults, in the order in which a random number chooses them.
+const (
+	faultCut = iota
+	faultRateLimit
+	faultError
+	faultSlow
+	faultGarbage
+	numFaults
+	noFault = numFaults
+)
+
+var faultNames = [numFaults]string{"cut", "429", "500", "slow", "garbage"}
+
+// embeddedURL is where the embedded model is.
+const embeddedURL = "http://stress.invalid/v1"
+
+func hostOf(base string) string {
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	if u, err := url.Parse(base); err == nil {
+		return u.Host
+	}
+	return ""
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Host != w.host {
+		return w.other.RoundTrip(req)
+	}
+	if req.Method != http.MethodPost {
+		return w.next.RoundTrip(req)
+	}
+	w.requests.Add(1)
+	w.inFlight.Add(1)
+	resp, err := w.send(req)
+	if err != nil {
+		w.inFlight.Add(-1)
+		w.failed.Add(1)
+		return nil, err
+	}
+	if resp.StatusCode >= 400 {
+		w.failed.Add(1)
+	}
+	resp.Body = &countedBody{ReadCloser: resp.Body, left: func() { w.inFlight.Add(-1) }}
+	return resp, nil
+}
+
+func (w *wire) send(req *http.Request) (*http.Response, error) {
+	fault := w.choose(req)
+	if fault == noFault {
+		return w.next.RoundTrip(req)
+	}
+	w.injected[fault].Add(1)
+	switch fault {
+	case faultRateLimit:
+		closeBody(req)
+		return plainResponse(req, http.StatusTooManyRequests, `{"error":{"message":"slow down","type":"rate_limit_error"}}`), nil
+	case faultError:
+		closeBody(req)
+		return plainResponse(req, http.StatusInternalServerError, `{"error":{"message":"an injected fault"}}`), nil
+	case faultSlow:
+		if err := pause(req.Context(), w.opts.Faults.SlowBy); err != nil {
+			closeBody(req)
+			return nil, err
+		}
+		return w.next.RoundTrip(req)
+	}
+	resp, err := w.next.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	if fault == faultGarbage {
+		resp.Body = &swapped{Reader: strings.NewReader("data: {\"choices\":[{\"delta\": \x00\xff<html>\n\ndata: not json\n\n"), Closer: resp.Body}
+	} else {
+		resp.Body = &swapped{Reader: io.MultiReader(io.LimitReader(resp.Body, 250), brokenPipe{}), Closer: resp.Body}
+	}
+	return resp, nil
+}
+
+// choose decides by the seed, the turn, and how many requests it has made.
+func (w *wire) choose(req *http.Request) int {
+	f := w.opts.Faults
+	if f.total() == 0 || req.GetBody == nil {
+		return noFault
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return noFault
+	}
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return noFault
+	}
+	number, turn := lastTag(b)
+	s := w.agent(number)
+	if s == nil {
+		return noFault
+	}
+	at := rng(w.opts.Seed^0xfa17, number, turn<<16|uint64(s.asked.Add(1))&0xffff).Float64()
+	for kind, share := range [numFaults]float64{f.Cut, f.RateLimit, f.Error, f.Slow, f.Garbage} {
+		if at < share {
+			if kind != faultSlow {
+				s.faulted.Store(true)
+			}
+			return kind
+		}
+		at -= share
+	}
+	return noFault
+}
+
+// lastTag is the tag of the last prompt in a request.
+func lastTag(body []byte) (agent, turn uint64) {
+	i := bytes.LastIndex(body, []byte(askMark))
+	if i < 0 {
+		return 0, 0
+	}
+	n := &agent
+	for _, c := range body[i+len(askMark):] {
+		switch {
+		case c == '.':
+			n = &turn
+		case c < '0' || c > '9':
+			return agent, turn
+		default:
+			*n = *n*10 + uint64(c-'0')
+		}
+	}
+	return agent, turn
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		_ = r.Body.Close() // it was not read: nothing can be lost
+	}
+}
+
+func plainResponse(req *http.Request, status int, body string) *http.Response {
+	return &http.Response{
+		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)), Request: req,
+	}
+}
+
+// countedBody notes when a response's body is closed.
+type countedBody struct {
+	io.ReadCloser
+	done atomic.Bool
+	left func()
+}
+
+// Close implements [io.Closer].
+func (b *countedBody) Close() error {
+	if !b.done.Swap(true) {
+		b.left()
+	}
+	return b.ReadCloser.Close()
+}
+
+// swapped reads from elsewhere.
+type swapped struct {
+	io.Reader
+	io.Closer
+}
+
+var errCut = errors.New("the connection broke (an injected fault)")
+
+type brokenPipe struct{}
+
+func (brokenPipe) Read([]byte) (int, error) { return 0, errCut }
