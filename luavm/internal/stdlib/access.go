@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/layout"
 	"clm/luavm/internal/number"
 )
 
@@ -14,7 +15,7 @@ const maxChain = 100
 
 // rawIndex returns t[i] without metamethods.
 func rawIndex(t *lua.LTable, i int64) lua.LValue {
-	array := arrayOf(t)
+	array := layout.Array(t)
 	if i >= 1 && i <= int64(len(array)) {
 		return array[i-1]
 	}
@@ -82,7 +83,7 @@ func setIndex(a args, obj lua.LValue, i int64, v lua.LValue) {
 // length is #t without metamethods. gopher-lua's border is the last element of
 // the array part that is not nil.
 func length(a args, t *lua.LTable) int64 {
-	array := arrayOf(t)
+	array := layout.Array(t)
 	n := len(array)
 	for n > 0 && array[n-1] == lua.LNil {
 		n--

@@ -2,9 +2,11 @@ package stdlib
 
 import (
 	"math"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/layout"
 	"clm/luavm/internal/number"
 )
 
@@ -15,6 +17,13 @@ type args struct {
 	v    []lua.LValue
 	name string
 	op   bool // an operator: errors are those of the code that uses it
+}
+
+// arguments returns the arguments of the Go function that runs on L. They stay
+// readable until it returns, whatever is pushed behind them.
+func arguments(L *lua.LState) []lua.LValue {
+	top := layout.Top(L)
+	return layout.Registers(L)[layout.CurrentFrame(L).LocalBase:top:top]
 }
 
 // m returns the meter of the VM.
@@ -182,7 +191,7 @@ func (a args) newString(s string) lua.LValue {
 		return shortString(s)
 	}
 	a.m().Charge(a.L, int64(len(s))+stringCost)
-	return lua.LString(append([]byte(nil), s...))
+	return lua.LString(strings.Clone(s))
 }
 
 // oneByte holds the strings of one byte, made once.

@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/layout"
 	"clm/luavm/internal/number"
 )
 
@@ -107,7 +108,7 @@ var nextFunction = function("next", baseNext)
 
 func baseNext(a args) int {
 	t, key := a.table(1), a.get(2)
-	array, at := arrayOf(t), 0
+	array, at := layout.Array(t), 0
 	n, isNumber := key.(lua.LNumber)
 	switch {
 	case key == lua.LNil:
@@ -129,9 +130,9 @@ func baseNext(a args) int {
 	return nextHash(a, t, 0)
 }
 
-// afterKey returns the place in keysOf where next goes on behind key.
+// afterKey returns the place in layout.Keys where next goes on behind key.
 func afterKey(a args, t *lua.LTable, key lua.LValue) int {
-	if i, ok := keyIndex(t, key); ok {
+	if i, ok := layout.Index(t)[key]; ok {
 		return i + 1
 	}
 	n, ok := key.(lua.LNumber)
@@ -143,7 +144,7 @@ func afterKey(a args, t *lua.LTable, key lua.LValue) int {
 
 // nextHash returns the first key from place at on that still has a value.
 func nextHash(a args, t *lua.LTable, at int) int {
-	keys := keysOf(t)
+	keys := layout.Keys(t)
 	for ; at < len(keys); at++ {
 		if v := t.RawGetH(keys[at]); v != lua.LNil {
 			a.L.Push(keys[at])

@@ -1,7 +1,7 @@
 package stdlib
 
 import (
-	"unsafe"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -12,29 +12,28 @@ import (
 // until value has made it a Lua string.
 type buffer struct {
 	a args
-	b []byte
+	b strings.Builder
 }
 
+// grow makes room for n more bytes.
 func (b *buffer) grow(n int) {
-	if len(b.b)+n <= cap(b.b) {
+	had := b.b.Cap()
+	if b.b.Len()+n <= had {
 		return
 	}
-	size := (len(b.b)+n)*3/2 + 32
-	b.a.m().Charge(b.a.L, int64(size))
-	b.a.m().Pin(int64(size - cap(b.b)))
-	next := make([]byte, len(b.b), size)
-	copy(next, b.b)
-	b.b = next
+	b.a.m().Charge(b.a.L, int64(2*had+n))
+	b.b.Grow(n)
+	b.a.m().Pin(int64(b.b.Cap() - had))
 }
 
 func (b *buffer) add(s string) {
 	b.grow(len(s))
-	b.b = append(b.b, s...)
+	b.b.WriteString(s)
 }
 
 func (b *buffer) addByte(c byte) {
 	b.grow(1)
-	b.b = append(b.b, c)
+	b.b.WriteByte(c)
 }
 
 // addValue adds the text of a number or string; it returns false for others.
@@ -48,12 +47,10 @@ func (b *buffer) addValue(v lua.LValue) bool {
 
 // value returns the string; the buffer must not be used any more.
 func (b *buffer) value() lua.LValue {
-	b.a.m().Pin(-int64(cap(b.b)))
-	if len(b.b) <= 1 {
-		return shortString(string(b.b))
+	size, n := b.b.Cap(), b.b.Len()
+	b.a.m().Pin(-int64(size))
+	if n <= 1 || size > n+n/4+64 {
+		return b.a.newString(b.b.String()) // a copy wastes less
 	}
-	if cap(b.b) > len(b.b)+len(b.b)/4+64 {
-		return b.a.newString(unsafe.String(&b.b[0], len(b.b)))
-	}
-	return lua.LString(unsafe.String(&b.b[0], len(b.b)))
+	return lua.LString(b.b.String())
 }

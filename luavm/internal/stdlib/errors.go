@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/layout"
 	"clm/luavm/internal/number"
 )
 
@@ -16,7 +17,7 @@ const maxQuote = 60
 // luaL_where: 0 is the running function, 1 the one that called it. It is empty
 // for a Go function and beyond the thread's own stack.
 func Where(L *lua.LState, level int) string {
-	f := currentFrame(L)
+	f := layout.CurrentFrame(L)
 	for ; f != nil && level > 0; level-- {
 		f = f.Parent
 	}
@@ -68,7 +69,7 @@ func typeName(L *lua.LState, v lua.LValue) string {
 // is the one that the call used, and a method's self does not count.
 func (a args) argError(n int, text string) {
 	L := a.L
-	name, method := callName(currentFrame(L))
+	name, method := callName(layout.CurrentFrame(L))
 	if method {
 		n--
 		if n == 0 {
@@ -112,9 +113,16 @@ func isName(s string) bool {
 	return s != ""
 }
 
+// An instruction is op (6 bits), A (8), C (9), B (9), from the top; Bx is C and B.
+func opcode(inst uint32) int { return int(inst >> 26) }
+func argA(inst uint32) int   { return int(inst>>18) & 0xff }
+func argB(inst uint32) int   { return int(inst & 0x1ff) }
+func argC(inst uint32) int   { return int(inst>>9) & 0x1ff }
+func argBx(inst uint32) int  { return int(inst & 0x3ffff) }
+
 // callName returns the name by which the function of f was called, and whether
 // as a method. It is empty when no Lua code called it.
-func callName(f *frame) (name string, method bool) {
+func callName(f *layout.Frame) (name string, method bool) {
 	if f == nil || f.Parent == nil || f.Parent.Fn == nil || f.Parent.Fn.IsG {
 		return "", false
 	}

@@ -59,7 +59,7 @@ func stringFormat(a args) int {
 		a.m().Burn(a.L, 8)
 		f = f[a.convert(&out, f, arg):]
 	}
-	if out.b == nil && len(f) == len(a.str(1)) {
+	if out.b.Len() == 0 && len(f) == len(a.str(1)) {
 		return a.push(lua.LString(f))
 	}
 	out.add(f)

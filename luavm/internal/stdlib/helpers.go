@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"strings"
 	"sync"
 
 	lua "github.com/yuin/gopher-lua"
@@ -74,11 +75,12 @@ func helperConcat(a args) int {
 	}
 	a.m().Charge(a.L, int64(total)+stringCost)
 	a.m().Burn(a.L, int64(total)>>6)
-	b := make([]byte, 0, total)
+	var b strings.Builder
+	b.Grow(total)
 	for _, s := range parts {
-		b = append(b, s...)
+		b.WriteString(s)
 	}
-	return a.push(ownString(b))
+	return a.push(lua.LString(b.String()))
 }
 
 // concatPairs is for operands with metamethods.

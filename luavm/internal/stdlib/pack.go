@@ -29,7 +29,7 @@ const (
 	nativeAlign  = 8
 	missingSize  = -1
 	luaIntSize   = 8
-	maxPackTotal = math.MaxInt64
+	maxPackTotal = math.MaxInt32
 )
 
 // packState reads a format string.
@@ -156,7 +156,7 @@ func stringPack(a args) int {
 	out := buffer{a: a}
 	arg := 1
 	for p.more() {
-		kind, size, padding := p.next(int64(len(out.b)))
+		kind, size, padding := p.next(int64(out.b.Len()))
 		out.zeros(padding)
 		if kind < packByte {
 			arg++

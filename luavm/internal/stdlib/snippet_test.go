@@ -12,6 +12,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/layout"
 	"clm/luavm/internal/number"
 )
 
@@ -114,7 +115,7 @@ func show(v lua.LValue) string {
 	case *lua.LTable:
 		var b strings.Builder
 		b.WriteString("{")
-		for i, e := range arrayOf(x) {
+		for i, e := range layout.Array(x) {
 			if i > 0 {
 				b.WriteString(", ")
 			}

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/layout"
 )
 
 // A sorter sorts a copy of a list by Lua's own quicksort, so that comparators
@@ -43,8 +45,8 @@ func tableSort(a args) int {
 
 // load copies the list.
 func (s *sorter) load(list lua.LValue) {
-	if t, ok := list.(*lua.LTable); ok && t.Metatable == lua.LNil && len(arrayOf(t)) >= len(s.v) {
-		copy(s.v, arrayOf(t))
+	if t, ok := list.(*lua.LTable); ok && t.Metatable == lua.LNil && len(layout.Array(t)) >= len(s.v) {
+		copy(s.v, layout.Array(t))
 		s.a.m().Burn(s.a.L, int64(len(s.v))>>3)
 		return
 	}
@@ -56,8 +58,8 @@ func (s *sorter) load(list lua.LValue) {
 
 // store writes the sorted values back.
 func (s *sorter) store(list lua.LValue) {
-	if t, ok := list.(*lua.LTable); ok && t.Metatable == lua.LNil && len(arrayOf(t)) >= len(s.v) {
-		copy(arrayOf(t), s.v)
+	if t, ok := list.(*lua.LTable); ok && t.Metatable == lua.LNil && len(layout.Array(t)) >= len(s.v) {
+		copy(layout.Array(t), s.v)
 		return
 	}
 	for i, v := range s.v {

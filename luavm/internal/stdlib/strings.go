@@ -3,7 +3,6 @@ package stdlib
 import (
 	"math"
 	"strings"
-	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -50,65 +49,76 @@ func stringByte(a args) int {
 }
 
 func stringChar(a args) int {
-	n := a.top()
-	a.m().Charge(a.L, int64(n)+stringCost)
-	b := make([]byte, n)
-	for i := range b {
+	a.m().Charge(a.L, int64(a.top())+stringCost)
+	var b strings.Builder
+	b.Grow(a.top())
+	for i := range a.v {
 		c := a.int(i + 1)
 		if c < 0 || c > 255 {
 			a.argError(i+1, "value out of range")
 		}
-		b[i] = byte(c)
+		b.WriteByte(byte(c))
 	}
-	return a.push(ownString(b))
-}
-
-// ownString makes a Lua string of b without a copy; b must not be used again.
-func ownString(b []byte) lua.LValue {
-	if len(b) == 0 {
-		return emptyString
-	}
-	return lua.LString(unsafe.String(&b[0], len(b)))
+	return a.push(lua.LString(b.String()))
 }
 
 func stringLen(a args) int {
 	return a.push(lua.LNumber(len(a.str(1))))
 }
 
-// copyOf charges for a copy of argument 1 that the caller may change.
-func (a args) copyOf() []byte {
-	s := a.str(1)
-	a.m().Charge(a.L, int64(len(s))+stringCost)
-	a.m().Burn(a.L, int64(len(s))>>4)
-	return []byte(s)
-}
-
-func stringLower(a args) int {
-	b := a.copyOf()
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c | 32
+// The bytes that string.lower and string.upper put in place of others.
+var toLower, toUpper = func() (lower, upper [256]byte) {
+	for i := range lower {
+		c := byte(i)
+		lower[i], upper[i] = c, c
+		if isAlpha(c) {
+			lower[i], upper[i] = c|32, c&^32
 		}
 	}
-	return a.push(ownString(b))
-}
+	return lower, upper
+}()
 
-func stringUpper(a args) int {
-	b := a.copyOf()
-	for i, c := range b {
-		if c >= 'a' && c <= 'z' {
-			b[i] = c &^ 32
+func stringLower(a args) int { return a.translate(&toLower) }
+
+func stringUpper(a args) int { return a.translate(&toUpper) }
+
+func (a args) translate(table *[256]byte) int {
+	return a.rebuild(func(s string, chunk []byte) {
+		for i := range chunk {
+			chunk[i] = table[s[i]]
 		}
-	}
-	return a.push(ownString(b))
+	}, false)
 }
 
 func stringReverse(a args) int {
-	b := a.copyOf()
-	for i, j := 0, len(b)-1; i < j; i, j = i+1, j-1 {
-		b[i], b[j] = b[j], b[i]
+	return a.rebuild(func(s string, chunk []byte) {
+		for i := range chunk {
+			chunk[i] = s[len(s)-1-i]
+		}
+	}, true)
+}
+
+// rebuild makes a string of the length of argument 1, a chunk at a time: f fills
+// one from a part of the argument, of which the last comes first if backward.
+func (a args) rebuild(f func(s string, chunk []byte), backward bool) int {
+	s := a.str(1)
+	a.m().Charge(a.L, int64(len(s))+stringCost)
+	a.m().Burn(a.L, int64(len(s))>>4)
+	var chunk [256]byte
+	var b strings.Builder
+	b.Grow(len(s))
+	for s != "" {
+		n := min(len(s), len(chunk))
+		part := s[:n]
+		if backward {
+			part, s = s[len(s)-n:], s[:len(s)-n]
+		} else {
+			s = s[n:]
+		}
+		f(part, chunk[:n])
+		b.Write(chunk[:n])
 	}
-	return a.push(ownString(b))
+	return a.push(lua.LString(b.String()))
 }
 
 func stringRep(a args) int {
@@ -117,7 +127,7 @@ func stringRep(a args) int {
 		return a.push(emptyString)
 	}
 	each := int64(len(s) + len(sep))
-	if each > (math.MaxInt64-stringCost)/n {
+	if each > math.MaxInt32/n {
 		a.errorf("resulting string too large")
 	}
 	total := each*n - int64(len(sep))
@@ -126,13 +136,14 @@ func stringRep(a args) int {
 	if sep == "" {
 		return a.push(lua.LString(strings.Repeat(s, int(n))))
 	}
-	b := make([]byte, 0, total)
-	b = append(b, s...)
+	var b strings.Builder
+	b.Grow(int(total))
+	b.WriteString(s)
 	for range n - 1 {
-		b = append(b, sep...)
-		b = append(b, s...)
+		b.WriteString(sep)
+		b.WriteString(s)
 	}
-	return a.push(ownString(b))
+	return a.push(lua.LString(b.String()))
 }
 
 func stringSub(a args) int {

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/layout"
 )
 
 func tableTable() *lua.LTable {
@@ -60,11 +62,11 @@ func tableConcat(a args) int {
 // buffer needs no growing and no copy at the end.
 func (b *buffer) reserve(t lua.LValue, sep string, i, j int64) {
 	table, ok := t.(*lua.LTable)
-	if !ok || i < 1 || j > int64(len(arrayOf(table))) {
+	if !ok || i < 1 || j > int64(len(layout.Array(table))) {
 		return
 	}
 	total := int64(0)
-	for _, v := range arrayOf(table)[i-1 : max(j, i-1)] {
+	for _, v := range layout.Array(table)[i-1 : max(j, i-1)] {
 		total += int64(len(sep))
 		switch x := v.(type) {
 		case lua.LString:
@@ -75,9 +77,7 @@ func (b *buffer) reserve(t lua.LValue, sep string, i, j int64) {
 	}
 	b.a.m().Burn(b.a.L, max(j-i, 0)/4)
 	if total > 64 {
-		b.a.m().Charge(b.a.L, total)
-		b.a.m().Pin(total)
-		b.b = make([]byte, 0, total)
+		b.grow(int(total))
 	}
 }
 
@@ -111,7 +111,7 @@ func tableInsert(a args) int {
 
 // appendPlain puts v behind the last element of a table without metatable.
 func appendPlain(a args, t *lua.LTable, v lua.LValue) {
-	n, array := length(a, t), arrayOf(t)
+	n, array := length(a, t), layout.Array(t)
 	if n < int64(len(array)) {
 		array[n] = v
 		return
@@ -125,14 +125,14 @@ func appendPlain(a args, t *lua.LTable, v lua.LValue) {
 // insertPlain moves the elements of a table without metatable in one go.
 func insertPlain(a args, v lua.LValue, pos, e int64) bool {
 	t, ok := v.(*lua.LTable)
-	if !ok || t.Metatable != lua.LNil || e-1 > int64(len(arrayOf(t))) || a.get(3) == lua.LNil {
+	if !ok || t.Metatable != lua.LNil || e-1 > int64(len(layout.Array(t))) || a.get(3) == lua.LNil {
 		return false
 	}
 	if e-pos > 64 {
 		a.m().Burn(a.L, (e-pos)>>3)
 	}
 	appendPlain(a, t, a.get(3)) // makes room
-	array := arrayOf(t)
+	array := layout.Array(t)
 	if e > int64(len(array)) {
 		return false
 	}
@@ -167,7 +167,7 @@ func removePlain(a args, t *lua.LTable, pos, size int) {
 	if size-pos > 64 {
 		a.m().Burn(a.L, int64(size-pos)>>3)
 	}
-	array := arrayOf(t)
+	array := layout.Array(t)
 	copy(array[pos-1:size-1], array[pos:size])
 	array[size-1] = lua.LNil
 	for n := len(array); n >= size; n-- {
@@ -231,8 +231,8 @@ func tableUnpack(a args) int {
 		return 0
 	}
 	n := uint64(last) - uint64(i) // one less than the results
-	if plain, ok := t.(*lua.LTable); ok && n < fewResults && i >= 1 && last <= int64(len(arrayOf(plain))) && plain.Metatable == lua.LNil {
-		for _, v := range arrayOf(plain)[i-1 : last] {
+	if plain, ok := t.(*lua.LTable); ok && n < fewResults && i >= 1 && last <= int64(len(layout.Array(plain))) && plain.Metatable == lua.LNil {
+		for _, v := range layout.Array(plain)[i-1 : last] {
 			a.L.Push(v)
 		}
 		return int(n) + 1

@@ -78,8 +78,8 @@ func utf8Char(a args) int {
 		if uint64(c) > maxUTF {
 			a.argError(i, "value out of range")
 		}
-		out.grow(6)
-		out.b = encodeUTF8(out.b, uint32(c))
+		var raw [8]byte
+		out.add(string(encodeUTF8(raw[:0], uint32(c))))
 	}
 	return a.push(out.value())
 }

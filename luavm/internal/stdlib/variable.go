@@ -2,6 +2,8 @@ package stdlib
 
 import (
 	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/layout"
 )
 
 // variableOf returns where the Lua code that runs below the current Go function
@@ -9,7 +11,7 @@ import (
 // luaG_typeerror does; empty when the instruction does not show it. 0 stands for
 // the function of a call.
 func variableOf(L *lua.LState, n int) string {
-	f := currentFrame(L)
+	f := layout.CurrentFrame(L)
 	if n == unknown || f == nil || f.Parent == nil || f.Parent.Fn == nil || f.Parent.Fn.IsG {
 		return ""
 	}
@@ -50,7 +52,7 @@ func operand(inst uint32, n int) (r int, ok bool) {
 }
 
 // describe returns what register or constant r holds before the instruction at pc.
-func describe(f *frame, pc, r int) (kind, name string) {
+func describe(f *layout.Frame, pc, r int) (kind, name string) {
 	proto := f.Fn.Proto
 	if r&constantBit != 0 {
 		return constant(proto, r&^constantBit)

@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/layout"
 	"clm/luavm/internal/syntax"
 )
 
@@ -106,7 +107,7 @@ func (v *testVM) Charge(L *lua.LState, n int64) {
 
 func (v *testVM) Store(L *lua.LState, t *lua.LTable, key lua.LValue) {
 	n, ok := key.(lua.LNumber)
-	if size := len(arrayOf(t)); ok && n > lua.LNumber(size) && n < lua.LNumber(lua.MaxArrayIndex) {
+	if size := len(layout.Array(t)); ok && n > lua.LNumber(size) && n < lua.LNumber(lua.MaxArrayIndex) {
 		v.Charge(L, 16*(int64(n)-int64(size)))
 		return
 	}
