@@ -144,7 +144,7 @@ func TestModels(t *testing.T) {
 		t.Errorf("window %d, %v, asked %s", n, err, s.last.URL.EscapedPath())
 	}
 	s = &server{status: 404, body: `{"type":"error","error":{"type":"not_found_error","message":"model: x"}}`}
-	if n, err := client(t, s).ContextSize(t.Context(), "x"); n != 0 || err != nil {
-		t.Errorf("window of an unknown model: %d, %v", n, err)
+	if n, err := client(t, s).ContextSize(t.Context(), "x"); n != 0 || err == nil || s.last.URL.Path != "/v1/models" {
+		t.Errorf("window of an unknown model: %d, %v, asked %s last", n, err, s.last.URL)
 	}
 }

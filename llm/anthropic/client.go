@@ -136,40 +136,18 @@ func defaultMaxTokens(model string) int {
 func origin(model string) string { return string(llm.KindAnthropic) + "/" + model }
 
 // Models implements [llm.Client].
-func (c *Client) Models(ctx context.Context) ([]llm.Model, error) {
-	var page struct {
-		Data []modelEntry `json:"data"`
-	}
-	if err := c.list.Get(ctx, "/models", &page); err != nil {
-		return nil, err
-	}
-	models := make([]llm.Model, 0, len(page.Data))
-	for _, m := range page.Data {
-		if m.ID != "" {
-			models = append(models, m.model())
-		}
-	}
-	return models, nil
-}
+func (c *Client) Models(ctx context.Context) ([]llm.Model, error) { return c.list.Models(ctx) }
 
-// ContextSize implements [llm.Client].
+// ContextSize implements [llm.Client]. Where the server knows nothing of single
+// models it asks as in the other dialects.
 func (c *Client) ContextSize(ctx context.Context, model string) (int64, error) {
-	var m modelEntry
-	err := c.http.Get(ctx, "/models/"+url.PathEscape(model), &m)
+	var entry struct {
+		MaxInput wire.Int `json:"max_input_tokens"`
+	}
+	err := c.http.Get(ctx, "/models/"+url.PathEscape(model), &entry)
 	var e *llm.Error
 	if errors.As(err, &e) && e.Status == http.StatusNotFound {
-		return 0, nil
+		return c.http.ContextSize(ctx, model)
 	}
-	return m.model().ContextSize, err
-}
-
-type modelEntry struct {
-	ID            wire.String `json:"id"`
-	MaxInput      wire.Int    `json:"max_input_tokens"`
-	ContextLength wire.Int    `json:"context_length"` // of gateways
-	MaxModelLen   wire.Int    `json:"max_model_len"`
-}
-
-func (m modelEntry) model() llm.Model {
-	return llm.Model{ID: string(m.ID), ContextSize: max(m.MaxInput.N, m.ContextLength.N, m.MaxModelLen.N)}
+	return max(entry.MaxInput.N, 0), err
 }

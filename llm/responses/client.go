@@ -10,7 +10,6 @@ import (
 
 	"clm/llm"
 	"clm/llm/internal/wire"
-	"clm/llm/openai"
 )
 
 const path = "/responses"
@@ -18,7 +17,6 @@ const path = "/responses"
 // Client is an [llm.Client]. It is safe for concurrent use.
 type Client struct {
 	http *wire.Client
-	chat *openai.Client // for what the server says about its models
 
 	lastTools atomic.Pointer[encodedTools]
 	plain     atomic.Pointer[map[string]bool] // models without encrypted reasoning
@@ -31,17 +29,7 @@ func New(conn llm.Connection, rt http.RoundTripper) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, query, hasQuery := strings.Cut(conn.URL, "?")
-	conn.URL = strings.TrimSuffix(strings.TrimRight(base, "/"), path)
-	if hasQuery {
-		conn.URL += "?" + query
-	}
-	conn.Kind = llm.KindOpenAI
-	chat, err := openai.New(conn, rt)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{http: h, chat: chat}, nil
+	return &Client{http: h}, nil
 }
 
 func bearer(h http.Header, key string) {
@@ -110,9 +98,9 @@ func (c *Client) isPlain(model string) bool {
 func origin(model string) string { return string(llm.KindResponses) + "/" + model }
 
 // Models implements [llm.Client].
-func (c *Client) Models(ctx context.Context) ([]llm.Model, error) { return c.chat.Models(ctx) }
+func (c *Client) Models(ctx context.Context) ([]llm.Model, error) { return c.http.Models(ctx) }
 
 // ContextSize implements [llm.Client].
 func (c *Client) ContextSize(ctx context.Context, model string) (int64, error) {
-	return c.chat.ContextSize(ctx, model)
+	return c.http.ContextSize(ctx, model)
 }
