@@ -109,7 +109,7 @@ func (r *repl) setAgent(name string) error {
 		r.plain.note("%s; %s", now, there)
 		return nil
 	}
-	if err := r.c.changeAgent(context.Background(), r.cmd, name); err != nil {
+	if err := r.c.changeAgent(context.Background(), name); err != nil {
 		return err
 	}
 	r.plain.note("%s, %s", name, r.where())
@@ -134,16 +134,10 @@ func toggle(what string, field func(*plainSink) *bool) func(*repl, string) error
 }
 
 func (r *repl) listTools(string) error {
-	for _, t := range r.c.toolset.List() {
-		if t.Hidden {
-			continue
+	for _, t := range r.c.tools() {
+		if !t.Hidden {
+			r.plain.note("%s", toolLine(t))
 		}
-		gate := "asks"
-		if t.NoPrompt {
-			gate = "free"
-		}
-		first, _, _ := strings.Cut(t.Description, "\n")
-		r.plain.note("%-20s %s  %-14s %s", oneLine(t.Name), gate, oneLine(t.Source), clip(oneLine(first), 70))
 	}
 	return nil
 }

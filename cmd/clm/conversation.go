@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"clm/actors"
 	"clm/actors/msg"
@@ -28,7 +29,8 @@ type conversation struct {
 	budget  *actors.Budget
 	toolset *actors.Toolset
 	store   *storedSession // nil: nothing is kept
-	ask     bool           // someone answers permission questions
+	flagSet *pflag.FlagSet
+	ask     bool // someone answers permission questions
 }
 
 // stopTime bounds the end of a run: what ignores its cancellation that long
@@ -38,7 +40,7 @@ const stopTime = 5 * time.Second
 // begin starts a conversation as flags and configuration say. The caller ends
 // it with close.
 func (p *Program) begin(ctx context.Context, cmd *cobra.Command, ask bool) (_ *conversation, err error) {
-	c := &conversation{p: p, ask: ask}
+	c := &conversation{p: p, ask: ask, flagSet: cmd.Flags()}
 	if c.cfg, err = p.loadConfig(cmd); err != nil {
 		return nil, err
 	}
@@ -67,10 +69,14 @@ func (p *Program) begin(ctx context.Context, cmd *cobra.Command, ask bool) (_ *c
 			err = errors.Join(err, c.close())
 		}
 	}()
-	if err := c.openSession(cmd); err != nil {
+	if err := c.openSession(); err != nil {
 		return nil, err
 	}
-	return c, c.spawn(ctx, nil)
+	var before []llm.Message
+	if c.store != nil {
+		before = c.store.before
+	}
+	return c, c.spawn(ctx, before)
 }
 
 // spawn starts the agent of the present configuration.
@@ -80,7 +86,10 @@ func (c *conversation) spawn(ctx context.Context, history []llm.Message) error {
 	}
 	o := c.options(c.cfg, c.target, c.toolset)
 	o.NoStream = c.p.flags.noStream
-	o.History = append(history, c.store.history()...)
+	o.History = history
+	if c.store != nil {
+		o.Session = c.store.file
+	}
 	o.SubAgents = map[string]actors.AgentOptions{}
 	for _, name := range c.cfg.Subagents {
 		sub, err := c.subAgent(ctx, name)
@@ -166,7 +175,7 @@ func (c *conversation) close() error {
 	defer cancel()
 	err := c.engine.Stop(ctx)
 	c.unlisten()
-	return errors.Join(err, c.store.close())
+	return err
 }
 
 // iterations translates "0 is no limit" to the engine's "negative is none".

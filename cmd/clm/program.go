@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"clm/config"
 	"clm/logging"
@@ -99,7 +100,12 @@ func (p *Program) env(name string) string {
 
 // loadConfig reads the configuration for a command and tells its warnings.
 func (p *Program) loadConfig(cmd *cobra.Command) (*config.Config, error) {
-	cfg, warns, err := config.Load(config.Options{Env: p.Env, Flags: cmd.Flags()})
+	return p.configOf(cmd.Flags(), "")
+}
+
+// configOf is loadConfig with another profile, if one is named.
+func (p *Program) configOf(flags *pflag.FlagSet, agent string) (*config.Config, error) {
+	cfg, warns, err := config.Load(config.Options{Env: p.Env, Flags: flags, Agent: agent})
 	for _, w := range warns {
 		p.say("warning: %s", w)
 	}

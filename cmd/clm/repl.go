@@ -21,7 +21,6 @@ import (
 type repl struct {
 	*runner
 	p      *Program
-	cmd    *cobra.Command
 	edit   *editor
 	screen *screen
 	plain  *plainSink
@@ -44,7 +43,7 @@ func (p *Program) interactive(ctx context.Context, cmd *cobra.Command, t *tty) e
 	}
 	signals, stopSignals := p.notify()
 	defer stopSignals()
-	r := p.newREPL(cmd, c, t)
+	r := p.newREPL(c, t)
 	r.signals, r.files = signals, files
 	defer r.edit.end()
 	r.greet()
@@ -56,7 +55,7 @@ func (p *Program) interactive(ctx context.Context, cmd *cobra.Command, t *tty) e
 	return errors.Join(r.finish(err), p.tell(c.close()))
 }
 
-func (p *Program) newREPL(cmd *cobra.Command, c *conversation, t *tty) *repl {
+func (p *Program) newREPL(c *conversation, t *tty) *repl {
 	s := &screen{w: t.out}
 	colour := p.colour(t.out)
 	var notes io.Writer = s
@@ -67,7 +66,7 @@ func (p *Program) newREPL(cmd *cobra.Command, c *conversation, t *tty) *repl {
 	if colour {
 		text = newMarkdown(s)
 	}
-	r := &repl{p: p, cmd: cmd, screen: s, keyed: make(chan byte, 8)}
+	r := &repl{p: p, screen: s, keyed: make(chan byte, 8)}
 	r.plain = newPlainSink(text, notes, colour)
 	r.runner = &runner{c: c, out: r.plain}
 	h := openHistory(filepath.Join(p.stateDir(), "history"), c.cfg.Secrets())

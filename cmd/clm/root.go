@@ -58,7 +58,8 @@ func (p *Program) command() *cobra.Command {
 		_ = usage(cmd)
 	})
 	p.addFlags(root.Flags(), root.PersistentFlags())
-	root.AddCommand(p.configCommand(), p.schemaCommand(), p.manCommand(), p.setupCommand())
+	root.AddCommand(p.configCommand(), p.schemaCommand(), p.manCommand(), p.setupCommand(),
+		p.sessionsCommand(), p.modelsCommand(), p.toolCommand(), p.demoCommand(), p.doctorCommand())
 	for _, sub := range root.Commands() {
 		checkArgs(sub)
 	}

@@ -1,23 +1,177 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
 
-	"github.com/spf13/cobra"
-
+	"clm/actors"
 	"clm/llm"
 )
 
 // storedSession is the session file of a conversation; nil keeps nothing.
-type storedSession struct{}
+type storedSession struct {
+	file   *actors.Session
+	before []llm.Message // what it held when it was opened
+}
 
-func (c *conversation) openSession(*cobra.Command) error {
-	if c.p.flags.resume.set || c.p.flags.cont || c.p.flags.session {
-		return errors.New("sessions: not there yet")
+func (s *storedSession) id() string {
+	if s == nil {
+		return ""
+	}
+	return s.file.ID()
+}
+
+func (p *Program) sessions() actors.Sessions { return actors.OpenSessions(p.stateDir()) }
+
+// openSession opens or begins the session that the flags ask for.
+func (c *conversation) openSession() error {
+	f := &c.p.flags
+	id, err := c.p.chosenSession()
+	switch {
+	case err != nil:
+		return usageError(err)
+	case id != "":
+		return c.resume(id)
+	case c.ask || f.session:
+		return c.create()
 	}
 	return nil
 }
 
-func (s *storedSession) history() []llm.Message { return nil }
-func (s *storedSession) id() string             { return "" }
-func (s *storedSession) close() error           { return nil }
+func (c *conversation) create() error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("working folder: %w", err)
+	}
+	file, err := c.p.sessions().Create(actors.SessionMeta{Model: c.target.Name(), Dir: dir})
+	if err != nil {
+		return fmt.Errorf("session: %w", err)
+	}
+	c.store = &storedSession{file: file}
+	return nil
+}
+
+func (c *conversation) resume(id string) error {
+	file, loaded, err := c.p.sessions().Open(id)
+	if err != nil {
+		return fmt.Errorf("session %s: %w", id, err)
+	}
+	c.store = &storedSession{file: file, before: loaded.Messages}
+	if loaded.Skipped > 0 {
+		c.p.say("session %s: %d lines cannot be read and are left out", id, loaded.Skipped)
+	}
+	if loaded.Closed > 0 {
+		c.p.say("session %s: %d tool calls were interrupted; the model is told", id, loaded.Closed)
+	}
+	return nil
+}
+
+// reopen opens the session again for another agent, after the one before has
+// let go of it.
+func (c *conversation) reopen() error {
+	if c.store == nil {
+		return nil
+	}
+	err := c.resume(c.store.id())
+	if errors.Is(err, actors.ErrSessionNotFound) { // nothing was said yet
+		return c.create()
+	}
+	return err
+}
+
+// chosenSession is the id of the session that -r or -c names, or "".
+func (p *Program) chosenSession() (string, error) {
+	s, f := p.sessions(), &p.flags
+	switch {
+	case f.cont:
+		return s.Newest()
+	case f.resume.set && f.resume.id != "":
+		return s.Find(f.resume.id)
+	case f.resume.set:
+		return p.chooseSession(s)
+	}
+	return "", nil
+}
+
+// chooseSession shows the newest sessions and lets the person choose one; off
+// a terminal nobody can.
+func (p *Program) chooseSession(s actors.Sessions) (string, error) {
+	list, err := s.List(20)
+	if err != nil {
+		return "", err
+	}
+	if len(list) == 0 {
+		return "", fmt.Errorf("-r: %w: there are none yet", actors.ErrSessionNotFound)
+	}
+	if p.terminal() == nil {
+		return "", fmt.Errorf("-r needs an ID where nobody can choose: the newest is -r %s", list[0].ID)
+	}
+	for i, info := range list {
+		fmt.Fprintf(p.Stderr, "%3d  %s\n", i+1, sessionLine(info))
+	}
+	in := bufio.NewReader(oneByte{p.Stdin})
+	for {
+		fmt.Fprint(p.Stderr, "which (1)? ")
+		line, err := in.ReadString('\n')
+		if err != nil && line == "" {
+			return "", errors.New("-r: no session was chosen")
+		}
+		if line = strings.TrimSpace(line); line == "" {
+			line = "1"
+		}
+		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(list) {
+			return list[n-1].ID, nil
+		}
+	}
+}
+
+// oneByte reads a byte at a time, so that a buffered reader on top of it takes
+// nothing that belongs to who reads next.
+type oneByte struct{ r io.Reader }
+
+func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
+
+func sessionLine(i actors.SessionInfo) string {
+	model := i.Model
+	if model == "" {
+		model = "-"
+	}
+	return fmt.Sprintf("%s  %-16s  %-20s  %s", i.ID, i.Modified.Local().Format("2006-01-02 15:04"), clip(oneLine(model), 20), clip(oneLine(i.Title), 60))
+}
+
+// changeAgent goes on with another profile and the same conversation.
+func (c *conversation) changeAgent(ctx context.Context, name string) error {
+	next := *c
+	cfg, err := c.p.configOf(c.flagSet, name)
+	if err != nil {
+		return err
+	}
+	if next.target, err = cfg.Target(c.p.choice()); err != nil {
+		return err
+	}
+	next.cfg = cfg
+	history, err := c.agent.History()
+	if err != nil {
+		return err
+	}
+	stop, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	if err := c.agent.Stop(stop); err != nil {
+		return err
+	}
+	if err := next.reopen(); err != nil {
+		return err
+	}
+	if err := next.spawn(ctx, history); err != nil {
+		// The agent before is gone: it comes back as it was.
+		return errors.Join(err, c.reopen(), c.spawn(ctx, history))
+	}
+	*c = next
+	return nil
+}

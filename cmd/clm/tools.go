@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"clm/actors"
 	"clm/config"
 )
@@ -44,33 +42,6 @@ func (p *Program) samePlugins(a, b *config.Config) bool {
 	return slices.Equal(there(a.PluginDirs), there(b.PluginDirs)) && reflect.DeepEqual(a.Tools, b.Tools) && reflect.DeepEqual(a.Plugins, b.Plugins)
 }
 
-// changeAgent goes on with another profile and the same conversation.
-func (c *conversation) changeAgent(ctx context.Context, cmd *cobra.Command, name string) error {
-	cfg, warns, err := config.Load(config.Options{Env: c.p.Env, Flags: cmd.Flags(), Agent: name})
-	for _, w := range warns {
-		c.p.say("warning: %s", w)
-	}
-	if err != nil {
-		return err
-	}
-	target, err := cfg.Target(c.p.choice())
-	if err != nil {
-		return err
-	}
-	history, err := c.agent.History()
-	if err != nil {
-		return err
-	}
-	old, oldCfg, oldTarget := c.agent, c.cfg, c.target
-	c.p.log.Hide(cfg.Secrets()...)
-	c.cfg, c.target = cfg, target
-	if err := c.spawn(ctx, slices.Clone(history)); err != nil {
-		c.agent, c.cfg, c.target = old, oldCfg, oldTarget
-		return err
-	}
-	return old.Stop(ctx)
-}
-
 // withoutPassword is a URL for people.
 func withoutPassword(s string) string {
 	u, err := url.Parse(s)
@@ -78,4 +49,13 @@ func withoutPassword(s string) string {
 		return "the configured URL"
 	}
 	return u.Redacted()
+}
+
+// tools are all tools of the running agent.
+func (c *conversation) tools() []actors.Tool {
+	var out []actors.Tool
+	for _, name := range actors.BuiltinNames() {
+		out = append(out, actors.Tool{Name: name, Source: "builtin", NoPrompt: name == "read_file" || name == "list_dir"})
+	}
+	return append(out, c.toolset.List()...)
 }
