@@ -35,7 +35,7 @@ var imports = []struct{ pkg, may string }{
 	{"clm/actors/internal/glob", ""},
 	{"clm/actors/internal/proc", ""},
 	{"clm/actors/internal/files", "clm/actors/internal/glob"},
-	{"clm/actors/internal/schema", ""},
+	{"clm/actors/internal/schema", "clm/llm"},
 	{"clm/actors/internal/permit", "clm/actors/internal/glob"},
 	{"clm/actors/internal/...", "clm/actors/msg clm/actors/internal/family clm/actors/internal/tool clm/actors/internal/vm " +
 		"clm/actors/internal/files clm/actors/internal/proc clm/actors/internal/schema clm/llm clm/luavm"},

@@ -29,7 +29,7 @@ type Options struct {
 	Cancel float64 // share of turns that are cancelled at a random moment
 	Churn  float64 // share of turns after which their agent leaves and another comes
 	Faults Faults
-	Seed   uint64 // of all that is random in what the agents do; 0: taken from the clock
+	Seed   uint64  // of all that is random in what the agents do; 0: taken from the clock
 	Check  float64 // share of the embedded model's requests that are decoded whole and checked; 0: 0.05
 
 	// Model is the model under load. Without an ID it is the embedded one.
@@ -94,11 +94,11 @@ func ParseTools(s string) (Tools, error) {
 
 // Faults are shares of requests that go wrong.
 type Faults struct {
-	Cut       float64 // the answer's stream breaks
-	RateLimit float64 // 429
-	Error     float64 // 500
-	Slow      float64 // the answer begins SlowBy late
-	Garbage   float64 // bytes that are no answer
+	Cut       float64       // the answer's stream breaks
+	RateLimit float64       // 429
+	Error     float64       // 500
+	Slow      float64       // the answer begins SlowBy late
+	Garbage   float64       // bytes that are no answer
 	SlowBy    time.Duration // 0: 1 s
 }
 

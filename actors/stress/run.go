@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,16 +54,16 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	o.defaults()
-	before := baseline()
+	before := runtime.NumGoroutine()
+	began := time.Now()
 	r, err := start(&o)
 	if err != nil {
 		return nil, err
 	}
-	report := newReport(&o)
+	report := &Report{Seed: o.Seed, Began: began, Load: describe(&o), Goroutines: GoroutineCount{Before: before}}
 	r.rounds(ctx, report)
-	r.finish(report)
-	r.leftovers(before)
-	report.violations(r)
+	r.stop(report)
+	r.fill(report)
 	if r.violated > 0 {
 		return report, &ViolationError{Count: r.violated, First: r.violations, Seed: o.Seed}
 	}
@@ -136,21 +136,24 @@ func (r *run) rounds(ctx context.Context, report *Report) {
 	hard, stop := context.WithCancel(context.Background())
 	defer stop()
 	r.hard = hard
-	fresh := r.sampler.begin()
 	pool := make(chan *subject, r.opts.Agents)
 	for n := range r.opts.Rounds {
 		before := r.sampler.mark()
 		r.round(ctx, pool, stop)
 		report.round(r, before)
-		if ctx.Err() != nil {
-			report.Interrupted = true
+		last := n+1 == r.opts.Rounds || ctx.Err() != nil
+		if last {
+			r.sampler.after()
+		}
+		if r.opts.Rounds > 1 {
+			r.forget(pool)
+			report.Rounds[n].Heap = liveHeap()
+		}
+		if last {
 			break
 		}
-		if n+1 < r.opts.Rounds {
-			r.forget(pool)
-		}
 	}
-	r.sampler.end(report, fresh)
+	report.Interrupted = ctx.Err() != nil
 	r.close(pool)
 }
 
@@ -162,16 +165,22 @@ func (r *run) round(ctx context.Context, pool chan *subject, giveUp func()) {
 	undo := context.AfterFunc(ctx, cut)
 	defer undo()
 	l := newLoad(r, pool)
+	if r.opts.Ramp == 0 {
+		l.ramp(ctx)
+		r.sampler.fresh()
+	}
+	r.sampler.resume()
 	l.dispatch(ctx)
 	drain := time.AfterFunc(r.opts.Drain, cut)
 	defer drain.Stop()
 	last := time.AfterFunc(r.opts.Drain+endTime, giveUp)
 	defer last.Stop()
 	l.flight.Wait()
+	r.sampler.pause()
 	l.settle()
 }
 
-// forget empties the conversations between rounds.
+// forget empties the conversations after a round.
 func (r *run) forget(pool chan *subject) {
 	for range len(pool) {
 		s := <-pool
@@ -225,7 +234,7 @@ func newLoad(r *run, pool chan *subject) *load {
 	l.left.Store(int64(r.opts.Agents))
 	for range len(pool) { // a later round
 		s := <-pool
-		s.turns = s.turns / max(1, r.opts.Turns) * r.opts.Turns
+		s.made = 0
 		pool <- s
 	}
 	return l
@@ -242,9 +251,11 @@ func (l *load) dispatch(ctx context.Context) {
 		defer timer.Stop()
 	}
 	var ramp sync.WaitGroup
-	ramp.Go(func() { l.ramp(ctx) })
+	if l.opts.Ramp > 0 {
+		ramp.Go(func() { l.ramp(ctx) })
+	}
 	defer ramp.Wait()
-	defer stop(errOver)
+	defer stop(errOver) // before the wait for the ramp
 	due := time.Now()
 	for {
 		if due = l.next(ctx, due); ctx.Err() != nil {
@@ -328,20 +339,21 @@ func (l *load) enter() bool {
 // one makes a turn and says when the agent is free again.
 func (l *load) one(s *subject, due time.Time) {
 	p := l.turn(s, due)
+	s.made++
 	if l.slots != nil {
 		<-l.slots
 	}
 	switch {
-	case l.opts.Turns > 0 && s.turns%l.opts.Turns == 0:
+	case l.opts.Turns > 0 && s.made == l.opts.Turns:
 		l.endMu.Lock()
 		l.ended = append(l.ended, s)
 		l.endMu.Unlock()
 		l.leftOne()
 	case p.leave:
-		turns := s.turns
+		made := s.made
 		l.leave(s)
 		if next, err := l.spawn(); err == nil {
-			next.turns = turns
+			next.made = made
 			l.pool <- next
 		} else {
 			l.leftOne()
@@ -370,5 +382,3 @@ func (l *load) settle() {
 		l.pool <- s
 	}
 }
-
-var _ http.RoundTripper = (*wire)(nil)

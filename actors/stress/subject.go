@@ -18,6 +18,7 @@ type subject struct {
 	agent    *actors.Agent
 	listener *actors.Listener
 	turns    int // made
+	made     int // in this round, also by those whose place it took
 	seq      uint64
 	pairs    pairs
 

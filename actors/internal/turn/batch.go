@@ -31,6 +31,7 @@ type batch struct {
 	over    int
 	started int
 	serial  bool
+	stuck   string // a tool that was called too often in the same way
 }
 
 func (t *turn) runBatch(n *family.Node, c actor.Context, calls []llm.ToolCall, cut bool) {
@@ -44,6 +45,8 @@ func (t *turn) runBatch(n *family.Node, c actor.Context, calls []llm.ToolCall, c
 		// Its arguments may parse and still be half of what was meant.
 		for i, call := range calls {
 			t.batch.results[i] = &msg.ToolDone{Index: i, CallID: call.ID, Name: call.Name, Failed: true, Text: "[tool failed: the answer was cut by the token limit, so the call was not run; make it again, with less text]"}
+			t.batch.over++
+			t.settle(n, call, t.batch.results[i])
 		}
 		t.batchDone(n, c)
 		return
@@ -72,8 +75,9 @@ func (b *batch) result(from *actor.PID, m msg.ToolDone) {
 	}
 }
 
-// ended notes that a call's actor is gone, and reports the call's result.
-func (b *batch) ended(n *family.Node, m family.ChildEnded) bool {
+// callEnded notes that a call's actor is gone, and reports the call's result.
+func (t *turn) callEnded(n *family.Node, m family.ChildEnded) bool {
+	b := t.batch
 	i, ok := b.nodes[m.Child.PID().Id]
 	if !ok {
 		return false
@@ -87,7 +91,21 @@ func (b *batch) ended(n *family.Node, m family.ChildEnded) bool {
 			Duration: n.System().Clock.Now().Sub(b.begun[i]),
 		}
 	}
+	t.settle(n, b.calls[i], b.results[i])
 	return true
+}
+
+// settle counts a result among identical ones and reports it.
+func (t *turn) settle(n *family.Node, call llm.ToolCall, r *msg.ToolDone) {
+	b := t.batch
+	r.CallID, r.Name = call.ID, call.Name
+	if k := t.repeats(call, r); k >= maxRepeats {
+		b.stuck = r.Name
+	} else if k >= tellRepeats {
+		r.Text += fmt.Sprintf("\n[note: this is the %d. identical call with an identical result; do something else]", k)
+	}
+	t.report(n, msg.ToolResult{CallID: r.CallID, Name: r.Name, Text: r.Text, Failed: r.Failed, Duration: r.Duration})
+	t.report(n, msg.BatchProgress{Done: b.over, Total: len(b.calls)})
 }
 
 func (b *batch) complete() bool { return b.over == len(b.calls) }
@@ -96,17 +114,8 @@ func (b *batch) complete() bool { return b.over == len(b.calls) }
 func (t *turn) batchDone(n *family.Node, c actor.Context) {
 	b := t.batch
 	t.batch = nil
-	stuck := ""
 	results := make([]llm.Message, len(b.results))
 	for i, r := range b.results {
-		r.CallID, r.Name = b.calls[i].ID, b.calls[i].Name
-		if k := t.repeats(b.calls[i], r); k >= maxRepeats {
-			stuck = r.Name
-		} else if k >= tellRepeats {
-			r.Text += fmt.Sprintf("\n[note: this is the %d. identical call with an identical result; do something else]", k)
-		}
-		t.report(n, msg.ToolResult{CallID: r.CallID, Name: r.Name, Text: r.Text, Failed: r.Failed, Duration: r.Duration})
-		t.report(n, msg.BatchProgress{Done: i + 1, Total: len(b.results)})
 		results[i] = llm.Message{
 			Role: llm.RoleTool, Content: r.Text, ToolCallID: r.CallID, ToolName: r.Name,
 			Failed: r.Failed, Attachments: r.Attachments,
@@ -116,8 +125,8 @@ func (t *turn) batchDone(n *family.Node, c actor.Context) {
 	t.cfg.History.Supersede(t.cfg.Volatile)
 	t.iterations++
 	switch {
-	case stuck != "":
-		t.finish(n, c, fmt.Errorf("the model called %s with the same arguments and the same result %d times", stuck, maxRepeats), "repeated")
+	case b.stuck != "":
+		t.finish(n, c, fmt.Errorf("the model called %s with the same arguments and the same result %d times", b.stuck, maxRepeats), "repeated")
 	case t.cfg.MaxIterations > 0 && t.iterations >= t.cfg.MaxIterations:
 		t.finish(n, c, errIterations, "iterations")
 	default:

@@ -290,7 +290,7 @@ func (t *turn) childEnded(n *family.Node, c actor.Context, m family.ChildEnded) 
 		// It ended without an answer: it panicked.
 		t.model = nil
 		t.finish(n, c, m.Err, "panic")
-	case t.batch != nil && t.batch.ended(n, m):
+	case t.batch != nil && t.callEnded(n, m):
 		if t.batch.complete() {
 			t.batchDone(n, c)
 		} else {
