@@ -13,7 +13,7 @@ import (
 // silence. Proxies come from the environment.
 func NewTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 15 * time.Second}
-	t := &http.Transport{
+	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,
 		ForceAttemptHTTP2:     true,
@@ -23,8 +23,9 @@ func NewTransport() *http.Transport {
 		TLSHandshakeTimeout:   15 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		DisableCompression:    true, // the clients say what they accept
-		WriteBufferSize:       4 << 10,
-		ReadBufferSize:        4 << 10,
+		// Small: a busy process has thousands of connections, whose streams
+		// send a few hundred bytes at a time, and a large body is not buffered.
+		WriteBufferSize: 1 << 10,
+		ReadBufferSize:  1 << 10,
 	}
-	return t
 }

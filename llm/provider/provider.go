@@ -5,12 +5,18 @@ package provider
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"clm/llm"
 	"clm/llm/anthropic"
 	"clm/llm/llmtest"
 	"clm/llm/openai"
+	"clm/llm/responses"
 )
+
+// demoPace is the time between two words of the demo model: it is meant to be
+// watched.
+const demoPace = 5 * time.Millisecond
 
 // New makes the client for a connection. It makes no request. rt is shared
 // among all clients of a process (see [llm.NewTransport]); the demo model needs
@@ -21,9 +27,11 @@ func New(conn llm.Connection, rt http.RoundTripper) (llm.Client, error) {
 		return asClient(openai.New(conn, rt))
 	case llm.KindAnthropic:
 		return asClient(anthropic.New(conn, rt))
+	case llm.KindResponses:
+		return asClient(responses.New(conn, rt))
 	case llm.KindDemo:
-		demo := llm.Connection{Name: conn.Name, Kind: llm.KindOpenAI, URL: "http://demo/v1"}
-		return asClient(openai.New(demo, llmtest.NewTransport(llmtest.Demo{})))
+		demo := llm.Connection{Name: conn.Name, Kind: llm.KindDemo, URL: "http://demo/v1"}
+		return asClient(openai.New(demo, llmtest.NewTransport(llmtest.Demo{Pace: demoPace})))
 	}
 	return nil, &llm.Error{Kind: llm.ErrRequest, Message: fmt.Sprintf("the connection %q has the unknown kind %q", conn.Name, conn.Kind)}
 }

@@ -26,7 +26,7 @@ var ErrTooLong = errors.New("event stream: a line or event is larger than 16 MiB
 
 // startSize is the first size of the read buffer: small, as there is one for
 // each open stream.
-const startSize = 2 << 10
+const startSize = 1 << 10
 
 // Event is one event. Its slices are valid until the next call of
 // [Reader.Next].

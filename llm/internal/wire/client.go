@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +23,7 @@ const (
 	HeaderTimeout = 20 * time.Minute
 	IdleTimeout   = 5 * time.Minute
 	askTimeout    = 10 * time.Second // for lists and properties
-	drainTimeout  = 250 * time.Millisecond
+	drainTimeout  = time.Second
 )
 
 const (
@@ -73,10 +72,12 @@ func New(conn llm.Connection, rt http.RoundTripper, own string, auth func(h http
 // answer's first byte. stream says what was asked for; [Response.Stream] says
 // what came. The error is a [*llm.Error]. The response must be closed.
 func (c *Client) Post(ctx context.Context, path string, body []byte, stream bool) (*Response, error) {
-	r, err := http.NewRequest(http.MethodPost, endpoint(c.base, c.own, path).String(), bytes.NewReader(body))
+	r, err := http.NewRequest(http.MethodPost, endpoint(c.base, c.own, path).String(), nil)
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.ErrRequest, Message: c.scrub.Text(err.Error())}
 	}
+	sent := newPayload(r, body)
+	defer sent.drop()
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Accept-Encoding", "gzip")

@@ -36,7 +36,7 @@ type Response struct {
 	body   io.ReadCloser // as it came
 	src    io.Reader     // decoded
 	head   []byte        // read by open, not yet by the caller
-	store  [512]byte     // for head
+	store  [64]byte      // for head
 	total  int64
 	opened bool // a 200 has come
 	eof    bool
