@@ -1,0 +1,61 @@
+package stress_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"clm/actors/stress"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func run(t *testing.T, o stress.Options) *stress.Report {
+	t.Helper()
+	r, err := stress.Run(context.Background(), o)
+	if r != nil {
+		var b strings.Builder
+		if err := r.Text(&b); err != nil {
+			t.Error(err)
+		}
+		t.Log("\n" + b.String())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestClosedLoop(t *testing.T) {
+	r := run(t, stress.Options{Agents: 50, Turns: 4, Tools: stress.Tools{Share: 0.5, Calls: 3}, Seed: 1})
+	if r.Turns.Done != 200 || r.Turns.All != 200 {
+		t.Errorf("%+v, want 200 turns that are done", r.Turns)
+	}
+	if r.Calls.All == 0 || r.Calls.All%3 != 0 {
+		t.Errorf("%d calls, want a multiple of 3", r.Calls.All)
+	}
+	if r.Requests != 200+r.Calls.All/3 {
+		t.Errorf("%d requests with %d calls", r.Requests, r.Calls.All)
+	}
+	if n := r.Turn.Count; n != 200 {
+		t.Errorf("%d turns were timed", n)
+	}
+}
+
+func TestEverythingAtOnce(t *testing.T) {
+	r := run(t, stress.Options{
+		Agents: 100, Duration: 2 * time.Second, Tools: stress.Tools{Share: 0.5, Calls: 2}, Seed: 2, Ramp: 300 * time.Millisecond,
+		Cancel: 0.2, Churn: 0.05, Think: 5 * time.Millisecond, Pace: 200 * time.Microsecond,
+		Faults: stress.Faults{Cut: 0.02, RateLimit: 0.02, Error: 0.02, Slow: 0.02, Garbage: 0.02, SlowBy: 50 * time.Millisecond},
+		Check:  1, Interval: 200 * time.Millisecond,
+	})
+	if r.Turns.Canceled == 0 || r.Turns.Failed == 0 || r.Turns.Done == 0 {
+		t.Errorf("%+v: some must be done, some fail, some be cancelled", r.Turns)
+	}
+	if len(r.Series) < 5 || len(r.Injected) != 5 {
+		t.Errorf("%d samples, faults %v", len(r.Series), r.Injected)
+	}
+}
