@@ -29,7 +29,6 @@ type Options struct {
 	SecretEnv []string          // variables that commands do not get, beside CLM_API_KEY
 	Secrets   []string          // values that commands do not get and no text shows
 	Transport http.RoundTripper // for HTTP; nil is the standard one
-	Schema    func(raw []byte) ([]byte, error)
 
 	// OnChange is called after Tools or States have changed, on a goroutine
 	// of the manager. It must not call Close. May be nil.

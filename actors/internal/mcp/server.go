@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"clm/actors/internal/schema"
 	"clm/actors/internal/tool"
 	"clm/llm"
 )
@@ -135,8 +136,8 @@ func (s *server) convert(found []*sdk.Tool) []tool.Tool {
 	var tools []tool.Tool
 	for i, t := range kept {
 		raw, err := json.Marshal(t.InputSchema)
-		if err == nil && s.m.opts.Schema != nil {
-			raw, err = s.m.opts.Schema(raw)
+		if err == nil {
+			raw, err = schema.Normalise(raw)
 		}
 		if err != nil {
 			continue
