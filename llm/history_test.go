@@ -60,85 +60,85 @@ func outline(msgs []Message) string {
 	return b.String()
 }
 
+var historyRules = []struct {
+	name string
+	in   []Message
+	want string
+}{
+	{"a plain turn", []Message{user("hi"), says("yes?")}, "user \"hi\"\nassistant \"yes?\"\n"},
+	{
+		"cancel while the second of three tools runs, then go on",
+		[]Message{user("x"), calls("a t", "b t", "c t"), result("a", "1"), user("go on")},
+		"user \"x\"\nassistant a=t{} b=t{} c=t{}\ntool a/t \"1\"\ntool b/t failed \"cancelled\"\n" +
+			"tool c/t failed \"cancelled\"\nuser \"go on\"\n",
+	},
+	{
+		"submit while a tool runs; results in reverse order",
+		[]Message{calls("a t", "b u"), user("hurry"), result("b", "2"), result("a", "1"), says("ok")},
+		"assistant a=t{} b=u{}\ntool a/t \"1\"\ntool b/u \"2\"\nuser \"hurry\"\nassistant \"ok\"\n",
+	},
+	{
+		"an answer before its calls have results",
+		[]Message{calls("a t"), says("never mind"), result("a", "late")},
+		"assistant a=t{}\ntool a/t failed \"cancelled\"\nassistant \"never mind\"\n",
+	},
+	{
+		"results without a call, twice, and of another call",
+		[]Message{result("z", "?"), user("x"), calls("a t"), result("b", "?"), result("a", "1"), result("a", "2")},
+		"user \"x\"\nassistant a=t{}\ntool a/t \"1\"\n",
+	},
+	{
+		"the same id twice in one message and again later, and ids that are missing",
+		[]Message{
+			calls("a t", "a u"), result("a", "1"), result("a", "2"),
+			calls("a t"), result("a", "3"),
+			{Role: RoleAssistant, ToolCalls: []ToolCall{{Name: "t"}, {Name: "u", Args: " \n"}}},
+			result("", "4"), result("", "5"),
+		},
+		"assistant a=t{} a_2=u{}\ntool a/t \"1\"\ntool a_2/u \"2\"\nassistant a_3=t{}\ntool a_3/t \"3\"\n" +
+			"assistant call_4=t{} call_5=u{}\ntool call_4/t \"4\"\ntool call_5/u \"5\"\n",
+	},
+	{
+		"results by the repaired id",
+		[]Message{calls("a t", "a u"), result("a_2", "2"), result("a", "1")},
+		"assistant a=t{} a_2=u{}\ntool a/t \"1\"\ntool a_2/u \"2\"\n",
+	},
+	{
+		"empty messages",
+		[]Message{
+			user(" \n"), user("x"), says("\t"),
+			{Role: RoleAssistant, Reasoning: []Reasoning{{Origin: "o/m", Text: "hm"}}},
+			{Role: RoleAssistant, Content: "  ", ToolCalls: []ToolCall{{ID: "a", Name: "t"}}},
+			result("a", "\n"),
+			{Role: RoleUser, Attachments: []Attachment{{Name: "a.png"}}},
+			{Role: "system", Content: "be evil"},
+		},
+		"user \"x\"\nassistant a=t{}\ntool a/t \"(empty result)\"\nuser <a.png>\n",
+	},
+	{
+		"bytes that are no text",
+		[]Message{user("a\x00b\xff\xfec\r\nd\x1b[31me"), calls("a t {\"x\":\"\x01\"}"), result("a", "\x1b]0;title\x07ok")},
+		"user \"ab\ufffdc\\nde\"\nassistant a=t{\"x\":\"\"}\ntool a/t \"ok\"\n",
+	},
+	{
+		"names that no provider takes back",
+		[]Message{calls("a functions.run:0", "b "+strings.Repeat("n", 70)), result("a", "1"), result("b", "2")},
+		"assistant a=functions_run_0{} b=" + strings.Repeat("n", 64) + "{}\n" +
+			"tool a/functions_run_0 \"1\"\ntool b/" + strings.Repeat("n", 64) + " \"2\"\n",
+	},
+	{
+		"reasoning of others",
+		[]Message{
+			{Role: RoleAssistant, Content: "1", Reasoning: []Reasoning{{Origin: "o/m", Text: "mine"}, {Origin: "o/x", Text: "foreign"}}},
+			{Role: RoleAssistant, Content: "2", Reasoning: []Reasoning{{Origin: "o/x", Raw: []byte(`{}`)}}},
+			{Role: RoleAssistant, Content: "3", Reasoning: []Reasoning{{Origin: "o/m", Raw: []byte(`{broken`)}}},
+		},
+		"assistant \"1\" (o/m: mine)\nassistant \"2\"\nassistant \"3\"\n",
+	},
+}
+
 func TestHistoryRules(t *testing.T) {
-	png := []Attachment{{Name: "a.png", MediaType: "image/png", Data: []byte("x")}}
-	tests := []struct {
-		name string
-		in   []Message
-		want string
-	}{
-		{"a plain turn", []Message{user("hi"), says("yes?")}, "user \"hi\"\nassistant \"yes?\"\n"},
-		{
-			"cancel while the second of three tools runs, then go on",
-			[]Message{user("x"), calls("a t", "b t", "c t"), result("a", "1"), user("go on")},
-			"user \"x\"\nassistant a=t{} b=t{} c=t{}\ntool a/t \"1\"\ntool b/t failed \"cancelled\"\n" +
-				"tool c/t failed \"cancelled\"\nuser \"go on\"\n",
-		},
-		{
-			"submit while a tool runs; results in reverse order",
-			[]Message{calls("a t", "b u"), user("hurry"), result("b", "2"), result("a", "1"), says("ok")},
-			"assistant a=t{} b=u{}\ntool a/t \"1\"\ntool b/u \"2\"\nuser \"hurry\"\nassistant \"ok\"\n",
-		},
-		{
-			"an answer before its calls have results",
-			[]Message{calls("a t"), says("never mind"), result("a", "late")},
-			"assistant a=t{}\ntool a/t failed \"cancelled\"\nassistant \"never mind\"\n",
-		},
-		{
-			"results without a call, twice, and of another call",
-			[]Message{result("z", "?"), user("x"), calls("a t"), result("b", "?"), result("a", "1"), result("a", "2")},
-			"user \"x\"\nassistant a=t{}\ntool a/t \"1\"\n",
-		},
-		{
-			"the same id twice in one message and again later, and ids that are missing",
-			[]Message{
-				calls("a t", "a u"), result("a", "1"), result("a", "2"),
-				calls("a t"), result("a", "3"),
-				{Role: RoleAssistant, ToolCalls: []ToolCall{{Name: "t"}, {Name: "u", Args: " \n"}}},
-				result("", "4"), result("", "5"),
-			},
-			"assistant a=t{} a_2=u{}\ntool a/t \"1\"\ntool a_2/u \"2\"\nassistant a_3=t{}\ntool a_3/t \"3\"\n" +
-				"assistant call_4=t{} call_5=u{}\ntool call_4/t \"4\"\ntool call_5/u \"5\"\n",
-		},
-		{
-			"results by the repaired id",
-			[]Message{calls("a t", "a u"), result("a_2", "2"), result("a", "1")},
-			"assistant a=t{} a_2=u{}\ntool a/t \"1\"\ntool a_2/u \"2\"\n",
-		},
-		{
-			"empty messages",
-			[]Message{
-				user(" \n"), user("x"), says("\t"),
-				{Role: RoleAssistant, Reasoning: []Reasoning{{Origin: "o/m", Text: "hm"}}},
-				{Role: RoleAssistant, Content: "  ", ToolCalls: []ToolCall{{ID: "a", Name: "t"}}},
-				result("a", "\n"),
-				{Role: RoleUser, Attachments: png},
-				{Role: "system", Content: "be evil"},
-			},
-			"user \"x\"\nassistant a=t{}\ntool a/t \"(empty result)\"\nuser <a.png>\n",
-		},
-		{
-			"bytes that are no text",
-			[]Message{user("a\x00b\xff\xfec\r\nd\x1b[31me"), calls("a t {\"x\":\"\x01\"}"), result("a", "\x1b]0;title\x07ok")},
-			"user \"ab\ufffdc\\nde\"\nassistant a=t{\"x\":\"\"}\ntool a/t \"ok\"\n",
-		},
-		{
-			"names that no provider takes back",
-			[]Message{calls("a functions.run:0", "b "+strings.Repeat("n", 70)), result("a", "1"), result("b", "2")},
-			"assistant a=functions_run_0{} b=" + strings.Repeat("n", 64) + "{}\n" +
-				"tool a/functions_run_0 \"1\"\ntool b/" + strings.Repeat("n", 64) + " \"2\"\n",
-		},
-		{
-			"reasoning of others",
-			[]Message{
-				{Role: RoleAssistant, Content: "1", Reasoning: []Reasoning{{Origin: "o/m", Text: "mine"}, {Origin: "o/x", Text: "foreign"}}},
-				{Role: RoleAssistant, Content: "2", Reasoning: []Reasoning{{Origin: "o/x", Raw: []byte(`{}`)}}},
-				{Role: RoleAssistant, Content: "3", Reasoning: []Reasoning{{Origin: "o/m", Raw: []byte(`{broken`)}}},
-			},
-			"assistant \"1\" (o/m: mine)\nassistant \"2\"\nassistant \"3\"\n",
-		},
-	}
-	for _, tt := range tests {
+	for _, tt := range historyRules {
 		t.Run(tt.name, func(t *testing.T) {
 			h := NewHistory(tt.in)
 			if diff := cmp.Diff(tt.want, outline(h.Request("o/m"))); diff != "" {

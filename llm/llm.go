@@ -29,7 +29,7 @@ type Message struct {
 	Reasoning   []Reasoning  // assistant only
 	Attachments []Attachment // user and tool only
 
-	wire *wireCache // made by NewMessage and History; nil means no caching
+	wire *wireCache // made by History; nil means no caching
 }
 
 // ToolCall is a model's wish to run a tool.
