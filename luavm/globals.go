@@ -48,8 +48,10 @@ var shared = sync.OnceValue(func() *sharedLibs {
 	}
 	layout.CopyFields(s.base, std.Base, 0)
 	s.base.RawSetString("getmetatable", getMetatable(std.Base))
-	s.proxies["clm"].RawSetString("__index", clmIndex(s.proxies["clm"].RawGetString("__index").(*lua.LTable)))
-	for _, t := range []*lua.LTable{s.base, s.ctx, s.task, jsonlua.ArrayMark()} {
+	behind := &lua.LTable{Metatable: lua.LNil}
+	behind.RawSetString("__index", goFunction(clmIndex))
+	s.proxies["clm"].RawGetString("__index").(*lua.LTable).Metatable = behind
+	for _, t := range []*lua.LTable{behind, s.base, s.ctx, s.task, jsonlua.ArrayMark()} {
 		s.tables[t] = true
 	}
 	return s
@@ -177,17 +179,14 @@ func getMetatable(base *lua.LTable) *lua.LFunction {
 	})
 }
 
-// clmIndex reads a field of the clm table; config is made when it is first read.
-func clmIndex(lib *lua.LTable) *lua.LFunction {
-	return goFunction(func(L *lua.LState) int {
-		key := L.Get(2)
-		if v := L.Context().(*thread).vm; key == lua.LString("config") {
-			L.Push(v.openConfig())
-			return 1
-		}
-		L.Push(lib.RawGet(key))
+// clmIndex reads a field of clm that is no function: config, which is made when it is first read.
+func clmIndex(L *lua.LState) int {
+	if L.Get(2) != lua.LString("config") {
+		L.Push(lua.LNil)
 		return 1
-	})
+	}
+	L.Push(L.Context().(*thread).vm.openConfig())
+	return 1
 }
 
 // openConfig makes clm.config unless it is there.

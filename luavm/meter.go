@@ -56,16 +56,17 @@ func (t *Task) fault(what string) {
 func (v *VM) begin(ctx context.Context, c *Call) {
 	rest := c.limit - c.CPU()
 	now := time.Now()
-	v.slice = slice{ctx: ctx, start: now, deadline: now.Add(rest), units: int64(rest)}
+	v.slice = slice{ctx: ctx, start: now, deadline: now.Add(rest), units: int64(rest), turn: true}
 	v.left = checkUnits
 }
 
 func (v *VM) finish(c *Call) {
-	if v.slice.stop != nil {
-		v.slice.stop()
-	}
+	v.slice.unwatch()
 	v.account()
 	c.cpu.Add(int64(time.Since(v.slice.start)))
+	if v.slice.turn {
+		processors().leave()
+	}
 	v.slice = slice{}
 	v.used.Store(v.live + v.alloc)
 }
@@ -85,9 +86,14 @@ func (v *VM) check() {
 		v.serveKills()
 	}
 	t, s := v.task, &v.slice
+	now := time.Now()
+	if processors().waiting.Load() > 0 && now.Sub(s.start) > quantum && t.abort == nil {
+		v.yieldTurn(t)
+		now = s.start
+	}
 	switch {
 	case t.abort != nil:
-	case s.units <= 0 || !time.Now().Before(s.deadline):
+	case s.units <= 0 || !now.Before(s.deadline):
 		t.abort = &abort{text: fmt.Sprintf("timed out after %d ms", t.call.limit.Milliseconds()), call: true}
 	case s.ctx.Err() != nil:
 		t.abort = &abort{text: reasonOf(s.ctx), cancel: true}

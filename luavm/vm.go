@@ -28,11 +28,12 @@ type VM struct {
 
 	// busy is held (has an element) while a Step runs or kills are served. A channel and not a mutex, so that Kill
 	// can wait for it and for its own end at once.
-	busy  chan struct{}
-	flag  atomic.Uint32 // flagKill, flagTimer: look now, not at the next 10,000 instructions
-	mu    sync.Mutex    // guards kills
-	kills []*kill
-	used  atomic.Int64 // what Memory reports
+	busy   chan struct{}
+	flag   atomic.Uint32 // flagKill, flagTimer: look now, not at the next 10,000 instructions
+	mu     sync.Mutex    // guards kills and waiter
+	kills  []*kill
+	waiter *waiter      // of the Step that waits for its turn
+	used   atomic.Int64 // what Memory reports
 
 	// The rest belongs to whoever holds busy.
 
@@ -179,8 +180,12 @@ func (t *Task) Kill(reason string) {
 	k := &kill{task: t, reason: reason, done: make(chan struct{})}
 	v.mu.Lock()
 	v.kills = append(v.kills, k)
+	w := v.waiter
 	v.mu.Unlock()
 	v.flag.Or(flagKill)
+	if w != nil {
+		processors().withdraw(w)
+	}
 	select {
 	case v.busy <- struct{}{}:
 		v.serveKills()
@@ -215,6 +220,14 @@ type slice struct {
 	ctx      context.Context
 	start    time.Time
 	deadline time.Time
-	units    int64 // CPU units left to the call, a limit where the clock stands still (testing/synctest)
-	stop     func()
+	units    int64  // CPU units left to the call, a limit where the clock stands still (testing/synctest)
+	turn     bool   // it has a slot of the gate
+	stop     func() // ends the watch
+}
+
+func (s *slice) unwatch() {
+	if s.stop != nil {
+		s.stop()
+		s.stop = nil
+	}
 }
