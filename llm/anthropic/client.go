@@ -20,8 +20,8 @@ type Client struct {
 	http *wire.Client
 	list *wire.Client // for the models: the same, with the length of a page
 
-	lastTools atomic.Pointer[encodedTools]
-	limit     atomic.Pointer[outputLimit] // as the server told it
+	tools wire.ToolCache
+	limit atomic.Pointer[outputLimit] // as the server told it
 }
 
 // outputLimit is the most tokens that a model may be asked for.

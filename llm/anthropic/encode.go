@@ -18,8 +18,15 @@ const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 // encode makes a request's body. What stays the same from request to request
 // stands first.
 func (c *Client) encode(req *llm.Request) []byte {
-	tools := c.tools(req.Tools)
-	b := make([]byte, 0, sizeHint(req)+len(tools))
+	tools := c.tools.Encode(req.Tools, encodeTools)
+	parts := make([][]byte, len(req.Messages))
+	size := 512 + len(req.Model) + len(req.System)*9/8 + len(tools)
+	from := origin(req.Model)
+	for i, m := range req.Messages {
+		parts[i] = m.Wire(from, func() []byte { return encodeBlocks(m, from) })
+		size += len(parts[i]) + 40
+	}
+	b := make([]byte, 0, size)
 	b = append(b, `{"model":`...)
 	b = jsonscan.AppendString(b, req.Model)
 	b = append(b, `,"max_tokens":`...)
@@ -37,27 +44,12 @@ func (c *Client) encode(req *llm.Request) []byte {
 		b = append(b, `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`...)
 	}
 	b = append(b, `,"messages":[`...)
-	b = appendMessages(b, req)
+	b = appendMessages(b, req.Messages, parts)
 	return append(b, "]}"...)
 }
 
-func sizeHint(req *llm.Request) int {
-	n := 512 + len(req.System)*9/8
-	for i := range req.Messages {
-		n += 128 + len(req.Messages[i].Content)*9/8
-	}
-	return n
-}
-
-// tools is the encoded list of a request's tools, kept for the next request
-// with the same list.
-func (c *Client) tools(tools []llm.Tool) []byte {
-	if len(tools) == 0 {
-		return nil
-	}
-	if last := c.lastTools.Load(); last != nil && len(last.of) == len(tools) && &last.of[0] == &tools[0] {
-		return last.data
-	}
+// encodeTools makes the list of a request's tools, a member of its body.
+func encodeTools(tools []llm.Tool) []byte {
 	b := []byte(`,"tools":[`)
 	for i, t := range tools {
 		if i > 0 {
@@ -76,31 +68,22 @@ func (c *Client) tools(tools []llm.Tool) []byte {
 		}
 		b = append(b, '}')
 	}
-	b = append(b, ']')
-	c.lastTools.Store(&encodedTools{tools, b})
-	return b
+	return append(b, ']')
 }
 
-type encodedTools struct {
-	of   []llm.Tool
-	data []byte
-}
-
-// appendMessages writes the conversation. Neighbours of the same side become
+// appendMessages writes the conversation, whose messages are in parts.
+// Neighbours of the same side become
 // one message; results are the user's side. The first message must be the
 // user's.
-func appendMessages(b []byte, req *llm.Request) []byte {
-	from := origin(req.Model)
-	marks := markedEnds(req.Messages)
+func appendMessages(b []byte, msgs []llm.Message, parts [][]byte) []byte {
+	marks := markedEnds(msgs)
 	open := false // a message is
 	user := true  // the side of the open message
-	for i := range req.Messages {
-		m := req.Messages[i]
-		blocks := m.Wire(from, func() []byte { return encodeBlocks(m, from) })
+	for i, blocks := range parts {
 		if len(blocks) == 0 {
 			continue
 		}
-		switch side := m.Role != llm.RoleAssistant; {
+		switch side := msgs[i].Role != llm.RoleAssistant; {
 		case !open && side:
 			b = append(b, `{"role":"user","content":[`...)
 			user = true

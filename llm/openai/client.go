@@ -19,7 +19,7 @@ type Client struct {
 	http *wire.Client
 	kind llm.Kind
 
-	lastTools atomic.Pointer[encodedTools]
+	tools wire.ToolCache
 
 	// What the server turned out not to take.
 	noStreamOptions atomic.Bool

@@ -20,7 +20,7 @@ func (c *Client) encode(req *llm.Request) []byte {
 	b = append(b, `,"messages":[`...)
 	b = c.appendMessages(b, req)
 	b = append(b, ']')
-	b = append(b, c.tools(req.Tools)...)
+	b = append(b, c.tools.Encode(req.Tools, encodeTools)...)
 	if req.DisableParallelToolCalls && len(req.Tools) > 0 && !c.noParallel.Load() {
 		b = append(b, `,"parallel_tool_calls":false`...)
 	}
@@ -47,7 +47,7 @@ func (c *Client) sizeHint(req *llm.Request) int {
 	for i := range req.Messages {
 		n += 128 + len(req.Messages[i].Content)*9/8
 	}
-	return n + len(c.tools(req.Tools))
+	return n + len(c.tools.Encode(req.Tools, encodeTools))
 }
 
 // appendMessages writes the system prompt and the conversation. Images of tool
@@ -216,16 +216,8 @@ func member(b []byte, want string) ([]byte, bool) {
 	return nil, false
 }
 
-// tools is the encoded list of a request's tools. It is kept for the next
-// request with the same list, which mostly comes from the same agent or from
-// one that shares it.
-func (c *Client) tools(tools []llm.Tool) []byte {
-	if len(tools) == 0 {
-		return nil
-	}
-	if last := c.lastTools.Load(); last != nil && len(last.of) == len(tools) && &last.of[0] == &tools[0] {
-		return last.data
-	}
+// encodeTools makes the list of a request's tools, a member of its body.
+func encodeTools(tools []llm.Tool) []byte {
 	b := []byte(`,"tools":[`)
 	for i, t := range tools {
 		if i > 0 {
@@ -238,12 +230,5 @@ func (c *Client) tools(tools []llm.Tool) []byte {
 		b = append(b, `,"parameters":`...)
 		b = append(wire.AppendSchema(b, t.Schema), "}}"...)
 	}
-	b = append(b, ']')
-	c.lastTools.Store(&encodedTools{tools, b})
-	return b
-}
-
-type encodedTools struct {
-	of   []llm.Tool
-	data []byte
+	return append(b, ']')
 }

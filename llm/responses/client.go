@@ -18,8 +18,8 @@ const path = "/responses"
 type Client struct {
 	http *wire.Client
 
-	lastTools atomic.Pointer[encodedTools]
-	plain     atomic.Pointer[map[string]bool] // models without encrypted reasoning
+	tools wire.ToolCache
+	plain atomic.Pointer[map[string]bool] // models without encrypted reasoning
 }
 
 // New makes a client for a connection. It makes no request. The error is an

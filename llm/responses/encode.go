@@ -14,8 +14,15 @@ import (
 // encode makes a request's body. What stays the same from request to request
 // stands first.
 func (c *Client) encode(req *llm.Request) []byte {
-	tools := c.tools(req.Tools)
-	b := make([]byte, 0, sizeHint(req)+len(tools))
+	tools := c.tools.Encode(req.Tools, encodeTools)
+	parts := make([][]byte, len(req.Messages))
+	size := 512 + len(req.Model) + len(req.System)*9/8 + len(tools)
+	from := origin(req.Model)
+	for i, m := range req.Messages {
+		parts[i] = m.Wire(from, func() []byte { return encodeItems(m, from) })
+		size += len(parts[i]) + 1
+	}
+	b := make([]byte, 0, size)
 	b = append(b, `{"model":`...)
 	b = jsonscan.AppendString(b, req.Model)
 	b = append(b, `,"store":false`...)
@@ -39,10 +46,7 @@ func (c *Client) encode(req *llm.Request) []byte {
 	}
 	b = append(b, `,"input":[`...)
 	start := len(b)
-	from := origin(req.Model)
-	for i := range req.Messages {
-		m := req.Messages[i]
-		items := m.Wire(from, func() []byte { return encodeItems(m, from) })
+	for _, items := range parts {
 		if len(b) > start && len(items) > 0 {
 			b = append(b, ',')
 		}
@@ -51,23 +55,8 @@ func (c *Client) encode(req *llm.Request) []byte {
 	return append(b, "]}"...)
 }
 
-func sizeHint(req *llm.Request) int {
-	n := 512 + len(req.System)*9/8
-	for i := range req.Messages {
-		n += 160 + len(req.Messages[i].Content)*9/8
-	}
-	return n
-}
-
-// tools is the encoded list of a request's tools, kept for the next request
-// with the same list.
-func (c *Client) tools(tools []llm.Tool) []byte {
-	if len(tools) == 0 {
-		return nil
-	}
-	if last := c.lastTools.Load(); last != nil && len(last.of) == len(tools) && &last.of[0] == &tools[0] {
-		return last.data
-	}
+// encodeTools makes the list of a request's tools, a member of its body.
+func encodeTools(tools []llm.Tool) []byte {
 	b := []byte(`,"tools":[`)
 	for i, t := range tools {
 		if i > 0 {
@@ -81,14 +70,7 @@ func (c *Client) tools(tools []llm.Tool) []byte {
 		b = wire.AppendSchema(b, t.Schema)
 		b = append(b, `,"strict":false}`...) // the default would refuse most schemas
 	}
-	b = append(b, ']')
-	c.lastTools.Store(&encodedTools{tools, b})
-	return b
-}
-
-type encodedTools struct {
-	of   []llm.Tool
-	data []byte
+	return append(b, ']')
 }
 
 // encodeItems makes the input items of a message, with commas between them.
