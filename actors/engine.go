@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"runtime/metrics"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,9 @@ type Engine struct {
 	opts  Options
 	sys   *family.System
 	root  *family.Node
-	own   bool // the actor system is ours
+	own   bool   // the actor system is ours
+	dir   string // working folder at the start
+	home  string // empty: ~/ in rules is literal
 	turns atomic.Int64
 	ids   atomic.Uint64
 }
@@ -55,6 +58,11 @@ func Start(ctx context.Context, opts Options) (*Engine, error) {
 			actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	}
 	e := &Engine{opts: opts, own: own}
+	var err error
+	if e.dir, err = os.Getwd(); err != nil {
+		return nil, fmt.Errorf("start engine: working folder: %w", err)
+	}
+	e.home, _ = os.UserHomeDir()
 	e.sys = &family.System{Actors: opts.System, Clock: opts.Clock, Log: opts.Logger, Grace: opts.Grace, Trace: e.trace()}
 	root, err := e.sys.SpawnRoot(ctx, family.Spec{Kind: family.KindEngine, Behavior: &engine{e: e, agents: map[string]*family.Node{}, conns: map[string]*connection{}}})
 	if err != nil {

@@ -32,8 +32,7 @@ type host struct {
 	handle   *Agent
 	model    resolved
 	tools    atomic.Pointer[Toolset]
-	depth    int // of sub-agents above
-	dir      string
+	depth    int          // of sub-agents above
 	builtins *builtin.Set // nil: none
 	children atomic.Int32 // live sub-agents
 	rules    *permit.Rules
@@ -73,7 +72,7 @@ func newHost(e *Engine, o AgentOptions, depth int) (*host, error) {
 func (h *host) newBuiltins(b Builtins) *builtin.Set {
 	dir := b.Dir
 	if dir == "" {
-		dir = h.dir
+		dir = h.e.dir
 	}
 	return builtin.New(builtin.Options{
 		Dir: dir, SpoolDir: b.SpoolDir, SecretEnv: b.SecretEnv, Secrets: b.Secrets, Private: b.Private,
@@ -97,14 +96,8 @@ func (h *host) whole(t *Toolset) (*Toolset, error) {
 	return NewToolset(own, t)
 }
 
-func (h *host) permissions(p Permissions) error {
-	dir, err := os.Getwd()
-	if err != nil {
-		return fmt.Errorf("working folder: %w", err)
-	}
-	h.dir = dir
-	home, _ := os.UserHomeDir() // without one, ~/ in a rule is literal
-	h.rules, err = permit.New(permit.Options{Allow: p.Allow, Deny: p.Deny, AllowAll: p.AllowAll, Dir: dir, Home: home})
+func (h *host) permissions(p Permissions) (err error) {
+	h.rules, err = permit.New(permit.Options{Allow: p.Allow, Deny: p.Deny, AllowAll: p.AllowAll, Dir: h.e.dir, Home: h.e.home})
 	return err
 }
 
