@@ -40,8 +40,7 @@ func TestJoinResume(t *testing.T) {
 	} {
 		p := &Program{}
 		root := p.command()
-		root.Flags().AddFlagSet(root.PersistentFlags())
-		got := strings.Join(joinResume(strings.Fields(in), root.Flags()), " ")
+		got := strings.Join(joinResume(strings.Fields(in), root.LocalFlags()), " ")
 		if got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
@@ -56,7 +55,7 @@ func FuzzJoinResume(f *testing.F) {
 		p := &Program{}
 		root := p.command()
 		in := strings.Fields(line)
-		out := joinResume(in, root.Flags())
+		out := joinResume(in, root.LocalFlags())
 		squeeze := func(words []string) string {
 			return strings.NewReplacer("-", "", "=", "", "resume", "", "r", "").Replace(strings.Join(words, ""))
 		}
@@ -77,7 +76,7 @@ func TestResumeFlag(t *testing.T) {
 		p := &Program{}
 		root := p.command()
 		root.RunE = func(*cobra.Command, []string) error { return nil }
-		root.SetArgs(joinResume(strings.Fields(in), root.Flags()))
+		root.SetArgs(joinResume(strings.Fields(in), root.LocalFlags()))
 		if err := root.Execute(); err != nil || p.flags.resume != want {
 			t.Errorf("%q: %+v %v", in, p.flags.resume, err)
 		}

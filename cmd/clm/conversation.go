@@ -229,7 +229,7 @@ func (p *Program) stateDir() string {
 // status maps the end of a turn to an exit status.
 func status(d msg.TurnDone) int {
 	switch d.Status {
-	case "done":
+	case "done", "": // "": no turn was wanted
 		return exitDone
 	case "canceled":
 		return exitInterrupted

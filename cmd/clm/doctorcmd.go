@@ -143,8 +143,8 @@ func (p *Program) examineProviders(x *examination, cmd *cobra.Command, cfg *conf
 		asked[o.target.Provider] = true
 		name, took := connectionName(o.target), o.took.Round(time.Millisecond)
 		switch {
-		case o.err != nil && loopback(o.target.URL) && o.target.Provider != active.Provider:
-			x.is("%s: does not run here", name)
+		case o.err != nil && loopback(o.target.URL) && (o.target.Provider != active.Provider || cfg.Model == "" && p.flags.url == ""):
+			x.is("%s: no server runs there", name)
 		case o.err != nil:
 			x.not("%s: %v", name, o.err)
 		default:

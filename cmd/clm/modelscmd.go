@@ -88,11 +88,14 @@ func connectionName(t config.Target) string {
 // connections are those that are asked: the one that the flags name, or all
 // that could answer.
 func (p *Program) connections(cfg *config.Config) ([]config.Target, error) {
-	if p.flags.url != "" || p.flags.provider != "" || len(cfg.Providers) == 0 {
-		t, err := cfg.Target(p.choice())
-		return []config.Target{t}, err
+	active, err := cfg.Target(p.choice())
+	if p.flags.url != "" || p.flags.provider != "" {
+		return []config.Target{active}, err
 	}
 	var out []config.Target
+	if err == nil && active.Provider == "" {
+		out = append(out, active)
+	}
 	for _, name := range cfg.ProviderNames() {
 		t, err := cfg.SwitchProvider(config.Target{Model: "-"}, name)
 		if err != nil {

@@ -43,7 +43,7 @@ func (p *Program) Run() int {
 	p.log = log
 	p.log.Hide(p.env("CLM_API_KEY"))
 	root := p.command()
-	root.SetArgs(joinResume(p.Args, root.Flags()))
+	root.SetArgs(joinResume(p.Args, root.LocalFlags()))
 	err = root.Execute()
 	status := p.end(err)
 	p.log.Logger().Debug("exit", "status", status)

@@ -53,6 +53,7 @@ func (p *Program) command() *cobra.Command {
 		return usageError(fmt.Errorf("%w: see %s --help", err, cmd.CommandPath()))
 	})
 	root.SetUsageFunc(usage)
+	root.SuggestionsMinimumDistance = 2
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		_ = p.write(cmd.Short + ".\n")
 		_ = usage(cmd)

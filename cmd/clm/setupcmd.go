@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"clm/config"
+	"clm/luavm/plugins"
 )
 
 //go:embed setup
@@ -73,6 +72,7 @@ func allSetupFiles() ([]setupFile, error) {
 		{"agents/reviewer.lua", "agents/reviewer.lua", 0o644},
 		{"clm.lua", "types/clm.lua", 0o644},
 		{"luarc.json", ".luarc.json", 0o644},
+		{"plugins/hello.lua", "plugins/hello.lua", 0o644},
 	} {
 		b, err := setupFiles.ReadFile("setup/" + f.from)
 		if err != nil {
@@ -80,11 +80,10 @@ func allSetupFiles() ([]setupFile, error) {
 		}
 		files = append(files, setupFile{f.to, string(b), f.mode})
 	}
-	seeds, err := seedPlugins()
-	if err != nil {
-		return nil, err
+	for _, seed := range plugins.List() {
+		files = append(files, setupFile{"plugins/" + seed.Name + ".lua", seed.Source, 0o644})
 	}
-	return append(files, seeds...), nil
+	return files, nil
 }
 
 // writeNew writes a file that is not there. What is there, a dangling link
@@ -104,19 +103,3 @@ func writeNew(name string, f setupFile) (bool, error) {
 	return true, errors.Join(err, file.Close())
 }
 
-// seedPlugins lists the plugins that come with clm.
-func seedPlugins() ([]setupFile, error) {
-	var out []setupFile
-	err := fs.WalkDir(setupFiles, "setup/plugins", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".lua") {
-			return err
-		}
-		b, err := setupFiles.ReadFile(name)
-		out = append(out, setupFile{"plugins/" + path.Base(name), string(b), 0o644})
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return out, err
-}

@@ -169,6 +169,9 @@ func addUsage(a, b llm.Usage) llm.Usage {
 // done ends a turn: the text's line, what went wrong, what was used.
 func (s *plainSink) done(d msg.TurnDone) {
 	s.line()
+	if s.err != nil {
+		return // nobody reads any more: the end is quiet
+	}
 	if d.Status != "done" {
 		text := d.Error
 		if text == "" {
