@@ -189,6 +189,9 @@ func (r *engine) Receive(n *family.Node, c actor.Context, message any) {
 	switch m := message.(type) {
 	case spawnAgent:
 		m.reply <- r.spawn(n, c, m.host)
+	case startMCP:
+		// An engine that ends refuses; who asked watches for that.
+		_, _ = n.Spawn(c, family.Spec{Kind: family.KindMCP, Name: m.server.server.Name, Behavior: m.server})
 	case connect:
 		model, err := r.resolve(m.model)
 		m.reply <- connected{model, err}

@@ -31,7 +31,8 @@ type host struct {
 	opts     AgentOptions
 	handle   *Agent
 	model    resolved
-	tools    atomic.Pointer[Toolset]
+	tools    atomic.Pointer[Toolset] // without those of MCP servers, see offer
+	offered  atomic.Pointer[offered]
 	depth    int          // of sub-agents above
 	builtins *builtin.Set // nil: none
 	children atomic.Int32 // live sub-agents
@@ -125,7 +126,7 @@ func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*f
 	cfg := turn.Config{
 		ID: t.ID, Agent: n.PID(), History: t.History, Compact: t.Compact,
 		System: h.opts.System, Model: m.ID, Origin: m.origin,
-		Tools:  func() []llm.Tool { return h.tools.Load().tools() },
+		Tools:  func() []llm.Tool { return h.offer().tools() },
 		Stream: !h.opts.NoStream, Sequential: h.opts.Sequential, MaxIterations: iterations(h.opts.MaxIterations),
 		Volatile: h.volatile, NoTools: t.NoTools, MaxOutputTokens: m.MaxOutputTokens,
 		ContextMax: h.handle.view.ContextMax.Load(), Percent: h.percent(), Usage: t.Usage,
@@ -182,7 +183,7 @@ func (h *host) probe(m resolved) func(ctx context.Context) (int64, error) {
 // spawnTool spawns the toolcall of one call.
 func (h *host) spawnTool(n *family.Node, c actor.Context, turn uint64, name, id string, depth int) (*family.Node, error) {
 	cfg := toolcall.Config{Agent: h.handle.node.PID(), Turn: turn, Nested: depth > 0, Timeout: DefaultToolTimeout}
-	if e := h.tools.Load().get(name); e != nil {
+	if e := h.offer().get(name); e != nil {
 		cfg.Tool, cfg.Check = e.tool, e.check
 		switch {
 		case e.tool.Source == "builtin":

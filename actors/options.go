@@ -81,6 +81,7 @@ type AgentOptions struct {
 	System   string    // system prompt
 	Tools    *Toolset  // nil: none
 	Builtins *Builtins // the tools built in, before the others; nil: none
+	MCP      *MCP      // servers whose tools are offered too; nil: none
 	NoStream bool      // ask for whole answers
 
 	Sequential    bool     // one tool call at a time (disable_parallel_tool_calls)

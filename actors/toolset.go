@@ -53,6 +53,9 @@ func (g GoTools) entries() []*entry {
 func NewToolset(groups ...ToolSource) (*Toolset, error) {
 	t := &Toolset{byName: map[string]*entry{}, plugins: map[string]*pluginFile{}}
 	for _, g := range groups {
+		if g == nil {
+			continue
+		}
 		for _, e := range g.entries() {
 			if err := t.add(e); err != nil {
 				return nil, err
