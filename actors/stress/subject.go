@@ -109,8 +109,13 @@ func (r *run) turn(s *subject, due time.Time) plan {
 	defer r.inFlight.Add(-1)
 	if p.cancel >= 0 {
 		after := time.Duration(p.cancel * float64(r.usual.Load()))
-		timer := time.AfterFunc(after, t.cancel)
-		defer timer.Stop()
+		gone := make(chan struct{})
+		timer := time.AfterFunc(after, func() { defer close(gone); t.cancel() })
+		defer func() { // it must not reach the next turn
+			if !timer.Stop() {
+				<-gone
+			}
+		}()
 	}
 	if d, ok := t.await(); ok {
 		t.ended(d)

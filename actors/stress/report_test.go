@@ -1,0 +1,92 @@
+package stress_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"clm/actors/stress"
+)
+
+func TestReports(t *testing.T) {
+	r := run(t, stress.Options{Agents: 20, Duration: 300 * time.Millisecond, Interval: 50 * time.Millisecond, Tools: stress.Tools{Share: 1}, Faults: stress.Faults{Cut: 0.1}, Cancel: 0.2, Rounds: 3, Seed: 3})
+	var page, data bytes.Buffer
+	if err := r.HTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	if file := os.Getenv("CLM_STRESS_PAGE"); file != "" { // to look at it
+		if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m := regexp.MustCompile(`(?i)(src|href)\s*=|url\(|https?://[a-z.]*(googleapis|cdn|jsdelivr)`).Find(page.Bytes()); m != nil {
+		t.Errorf("the page refers to something outside: %s", m)
+	}
+	for _, svg := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page.String(), -1) {
+		if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
+			t.Errorf("%v in %.200s", err, svg)
+		}
+		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+			t.Errorf("a plot has no numbers: %.300s", svg)
+		}
+	}
+	if n := strings.Count(page.String(), "<path"); n < 10 {
+		t.Errorf("%d lines are drawn", n)
+	}
+	if err := r.JSON(&data); err != nil {
+		t.Fatal(err)
+	}
+	var back stress.Report
+	if err := json.Unmarshal(data.Bytes(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Turns != r.Turns || len(back.Rounds) != 3 || len(back.Series) != len(r.Series) {
+		t.Errorf("the JSON report reads as %+v", back.Turns)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for in, want := range map[string]stress.Tools{
+		"0.5": {Share: 0.5, Calls: 1}, "1:4": {Share: 1, Calls: 4}, "0.1:2:chain": {Share: 0.1, Calls: 2, Chain: true},
+	} {
+		if got, err := stress.ParseTools(in); err != nil || got != want {
+			t.Errorf("tools %q: %+v, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"", "2", "x", "NaN", "0.5:0", "0.5:x", "0.5:1:tree", "0.5:1:chain:1"} {
+		if got, err := stress.ParseTools(in); err == nil {
+			t.Errorf("tools %q are taken: %+v", in, got)
+		}
+	}
+	for in, want := range map[string]stress.Faults{
+		"": {}, "cut=0.5, slow=0.25,slowby=2s": {Cut: 0.5, Slow: 0.25, SlowBy: 2 * time.Second}, "429=1": {RateLimit: 1},
+	} {
+		if got, err := stress.ParseFaults(in); err != nil || got != want {
+			t.Errorf("faults %q: %+v, %v", in, got, err)
+		}
+	}
+	if f, err := stress.ParseFaults("0.05"); err != nil || f.Cut < 0.0099 || f.Garbage > 0.0101 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, in := range []string{"x", "cut=2", "fire=0.1", "slowby=x", "cut"} {
+		if got, err := stress.ParseFaults(in); err == nil {
+			t.Errorf("faults %q are taken: %+v", in, got)
+		}
+	}
+}
+
+func TestRefusedOptions(t *testing.T) {
+	for _, o := range []stress.Options{
+		{Agents: -1}, {Rate: 1, Concurrency: 2}, {Cancel: 1.5}, {Faults: stress.Faults{Cut: 0.7, Slow: 0.7}},
+		{Tools: stress.Tools{Share: 0.5, Name: "none"}}, {Duration: -time.Second}, {Tools: stress.Tools{Share: 1, Calls: 1e6}},
+	} {
+		if r, err := stress.Run(t.Context(), o); err == nil || r != nil {
+			t.Errorf("%+v: a report and the error %v", o, err)
+		}
+	}
+}
