@@ -128,13 +128,14 @@ func (h *host) offer() *Toolset {
 	if o := h.offered.Load(); o != nil && o.base == base && o.version == version {
 		return o.all
 	}
-	all := base
+	all, err := NewToolset(base)
+	if err != nil { // of tools that were in a set already
+		return base
+	}
 	for _, t := range group.tools() {
 		// One that cannot be added (its name is taken) leaves the others.
-		if more, err := all.with(GoTools{t}); err == nil {
-			all = more
-		} else {
-			h.e.opts.Logger.Warn("MCP tool is left out", "tool", t.Name, "error", err)
+		if err := all.add(&entry{tool: &t}); err != nil {
+			h.e.opts.Logger.Warn("MCP tool is left out", "error", err)
 		}
 	}
 	h.offered.Store(&offered{base, version, all})
