@@ -45,7 +45,7 @@ const (
 	Shr
 	// BNot(a): ~a; metamethod __bnot.
 	BNot
-	// Concat(a, b, …): a .. b .. …, two to 50 operands, from the right;
+	// Concat(a, b, …): a .. b .. …, two to 1,000 operands, from the right;
 	// metamethod __concat for each pair that is not string or number.
 	Concat
 	// Eq(a, b): a == b for any values; metamethod __eq of a, else of b, also
@@ -82,7 +82,8 @@ const (
 	// followed, if it is 0, by the values of a return statement. Close returns
 	// none, or that number and, for 0, one value that Spread takes.
 	Close
-	// Spread(v) returns the values of the return statement that Close packed in v.
+	// Spread(v) returns the values that Close packed in v: v is a table with their
+	// number at 1 and the values from 2 on. Code makes such tables too.
 	Spread
 	// Int(text): the integer with the decimal text, in the range of int64.
 	Int

@@ -13,7 +13,7 @@ import (
 
 const (
 	flush      = 50 // FieldsPerFlush
-	maxConcat  = 50 // operands of a call of Concat
+	maxConcat  = 50 // operands that are arguments of Concat
 	exact      = 1 << 53
 	boxesName  = "\x00boxes"
 	zeroName   = "\x00zero"
@@ -272,13 +272,17 @@ func (p *parser) concat(first ast.Expr, terms int) ast.Expr {
 		}
 	}
 	p.deeper()
-	for len(operands) > maxConcat {
-		n := len(operands) - maxConcat
-		tail := p.call(Concat, line, append([]ast.Expr{}, operands[n:]...)...)
-		operands = append(operands[:n], tail)
-		p.deeper()
+	if len(operands) <= maxConcat {
+		return p.call(Concat, line, operands...)
 	}
-	return p.call(Concat, line, operands...)
+	// too many for registers: by way of a table as Spread takes it
+	fields := []*ast.Field{{Value: integer(len(operands), line)}}
+	for _, o := range operands {
+		fields = append(fields, &ast.Field{Value: o})
+	}
+	spread := p.call(Spread, line, at(&ast.TableExpr{Fields: fields}, line))
+	spread.AdjustRet = false
+	return p.call(Concat, line, spread)
 }
 
 // constructor makes a table. It avoids three faults of compileTableExpr: a call

@@ -49,7 +49,9 @@ func (p *parser) expr() ast.Expr { return p.subexpr(0) }
 func (p *parser) exprs() []ast.Expr {
 	out := []ast.Expr{p.expr()}
 	for p.accept(',') {
-		out = append(out, p.expr())
+		if out = append(out, p.expr()); len(out) > maxRegisters {
+			p.fail(tooManyRegisters)
+		}
 	}
 	return out
 }
@@ -249,7 +251,6 @@ func (p *parser) arguments() []ast.Expr {
 
 // functionBody parses parameters and body of a function that began at line.
 func (p *parser) functionBody(line int, method bool) *ast.FunctionExpr {
-	p.enter()
 	around := p.depth
 	p.depth = 0
 	f := p.openFunction(line, false)
@@ -267,7 +268,6 @@ func (p *parser) functionBody(line int, method bool) *ast.FunctionExpr {
 	p.settle(stmts, locals)
 	p.deeper()
 	p.depth = max(p.depth, around)
-	p.leave()
 	return e
 }
 
@@ -300,7 +300,6 @@ func (p *parser) parameters() []string {
 
 // table parses a constructor.
 func (p *parser) table() ast.Expr {
-	p.enter()
 	around := p.depth
 	p.depth = 0
 	line := p.tok.line
@@ -315,7 +314,6 @@ func (p *parser) table() ast.Expr {
 	p.closing('}', '{', line)
 	p.deeper()
 	p.depth = max(p.depth, around)
-	p.leave()
 	return p.constructor(fields, line)
 }
 

@@ -3,6 +3,7 @@ package syntax_test
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	lua.CompatVarArg = false
+	debug.SetMaxStack(64 << 20) // deep recursion ends the test
 	m.Run()
 }
 

@@ -122,7 +122,7 @@ func (p *parser) resolve(name string) *variable {
 			p.watches[i].seen = true
 		}
 	}
-	p.spend(1 + (len(p.fn.vars)+p.fn.visible)/8)
+	p.spend(1 + len(p.fn.vars) + p.fn.visible)
 	v, owner := p.find(name)
 	if v == nil {
 		p.constant(name, false)

@@ -20,12 +20,15 @@ const (
 	MaxJumps     = 2000      // labels, gotos and breaks of a function
 	MaxItems     = 511 * 50  // items of a table constructor
 
-	maxLocals   = 200
-	maxUpvalues = 255
-	maxDepth    = 3000    // levels of the syntax tree
-	maxWork     = 1 << 25 // steps of gopher-lua's compiler in its quadratic parts
-	maxCode     = 65535   // instructions of a function: jumps and label numbers have 18 bits, unchecked
+	maxLocals    = 200
+	maxRegisters = 200 // of a function, of which gopher-lua's compiler makes sure
+	maxUpvalues  = 255
+	maxDepth     = 3000    // levels of the syntax tree
+	maxWork      = 1 << 25 // steps of gopher-lua's compiler in its quadratic parts
+	maxCode      = 65535   // instructions of a function: jumps and label numbers have 18 bits, unchecked
 )
+
+const tooManyRegisters = "function or expression needs too many registers"
 
 // A Chunk is a compiled chunk.
 type Chunk struct {
@@ -100,7 +103,11 @@ func generate(stmts []ast.Stmt, name string) (proto *lua.FunctionProto, err erro
 		if line >= markLine {
 			line = 1
 		}
-		return nil, &Error{name, max(line, 1), e.Message}
+		msg := e.Message
+		if strings.Contains(msg, "too many local variables") || strings.Contains(msg, "register overflow") {
+			msg = tooManyRegisters
+		}
+		return nil, &Error{name, max(line, 1), msg}
 	}
 	return proto, err
 }

@@ -115,7 +115,7 @@ func (x *program) tableUse(n string) string {
 	case 4:
 		s = "table.sort($" + x.pick("", ", function(a, b) return a > b end") + ")"
 	case 5:
-		s = "table.move($, 1, #$, " + x.pick("2", "1", "3", "#$ + 1") + x.pick("", ", {9, 9}") + ") for i = #$, 12, -1 do $[i] = nil end for i = 1, #$ do $[i] = $[i] or 0 end"
+		s = "table.move($, 1, #$, " + x.pick("2", "1", "#$ + 1") + x.pick("", ", {9, 9}") + ") for i = #$, 12, -1 do $[i] = nil end for i = 1, #$ do $[i] = $[i] or 0 end"
 	case 6:
 		s = "O(pcall(table.remove, $, " + x.small() + "))"
 	case 7:
