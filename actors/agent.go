@@ -136,6 +136,9 @@ func (a *Agent) AddTool(t Tool) error { return a.do(addTool{t}) }
 // RemoveTool removes a tool.
 func (a *Agent) RemoveTool(name string) error { return a.do(removeTool{name}) }
 
+// Tools is what the agent may call now, hidden tools included.
+func (a *Agent) Tools() []Tool { return a.host.offer().List() }
+
 // Stop ends the agent with all that it started, and waits for the last of it
 // or the end of ctx.
 func (a *Agent) Stop(ctx context.Context) error {

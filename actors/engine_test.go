@@ -527,3 +527,20 @@ func TestCancelReachesSubAgents(t *testing.T) {
 !finish tool_calls
 `, "!hang\n")
 }
+
+// A child that uses up the call's time ends the call, also while main waits.
+func TestChildEndsTheCall(t *testing.T) {
+	r := newRig(t, actors.Options{}, call, ok)
+	set := r.tools(nil, `clm.tool_register("t", { no_prompt = true, timeout_ms = 200, invoke = function(_, ctx)
+		local t = clm.spawn(function() while true do end end)
+		t:wait()
+		ctx:complete("not reached")
+	end })`)
+	a, l := r.spawn(actors.AgentOptions{Tools: set})
+	d, events := r.turn(a, l, "go")
+	if got := results(events)["c1"]; d.Status != "done" || got != "[tool failed: timed out after 200 ms]" {
+		t.Errorf("%+v, %q", d, got)
+	}
+	r.idle()
+	r.close()
+}

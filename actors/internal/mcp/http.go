@@ -56,11 +56,7 @@ func follow(req *http.Request, via []*http.Request) error {
 
 func (r *remote) abort()      { r.cancel() }
 func (r *remote) why() string { return "" }
-
-func (r *remote) close() {
-	r.cancel()
-
-}
+func (r *remote) close()      { r.cancel() }
 
 // RoundTrip adds the key where it belongs, and ties each request to the
 // connection: the SDK's own contexts outlive it.

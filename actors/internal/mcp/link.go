@@ -72,9 +72,15 @@ func (s *server) connect(ctx context.Context, modern bool) (*link, error) {
 		version = modernHandshake
 	}
 	// Not every step of the handshake ends with its context.
-	stop := context.AfterFunc(ctx, w.abort)
+	aborted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(aborted)
+		w.abort()
+	})
 	l.session, err = client.Connect(ctx, w.transport(), &sdk.ClientSessionOptions{ProtocolVersion: version})
-	stop()
+	if !stop() {
+		<-aborted
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("no answer within %v: %w", s.m.opts.start, err)

@@ -232,6 +232,11 @@ func (t *task) resume(n *family.Node, c actor.Context, in luavm.Answer) {
 }
 
 func (t *task) kidDone(n *family.Node, c actor.Context, m vm.TaskDone) {
+	if m.Result != nil {
+		// The child ran out of the call's time or memory: the call is over.
+		t.finish(n, c, vm.TaskDone{ID: 1, Failed: true, Result: m.Result})
+		return
+	}
 	for co, k := range t.kids {
 		if co.ID() == m.ID {
 			k.done, k.failed = true, m.Failed

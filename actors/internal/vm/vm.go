@@ -37,7 +37,7 @@ type RunTask struct {
 type TaskDone struct {
 	ID     int
 	Failed bool
-	Result *luavm.Result // main's
+	Result *luavm.Result // main's; of a spawned one only when it ended the call
 }
 
 // RunRequest starts one HTTP request, timer or file access. From a task to a
