@@ -58,7 +58,7 @@ var attacks = []attack{
 	{"frontier", `local s = ("a"):rep(4e6) while true do s:find("%f[b]") end`, timedOut},
 	{"gsub amplification", `("x"):rep(1e5):gsub("x", ("y"):rep(1e5))`, noMemory},
 	{"gsub callback", `("x"):rep(1e6):gsub("x", function() return ("y"):rep(100) end)`, stopped},
-	{"rep", `("x"):rep(2^31)`, noMemory},
+	{"rep", `("x"):rep(2^31)`, noMemory + `|too large`},
 	{"rep huge", `("x"):rep(1e10)`, noMemory + `|too large`},
 	{"rep separator", `("x"):rep(1e9, ("y"):rep(1e6))`, noMemory + `|too large`},
 	{"rep empty", `(""):rep(1e15)`, survived},

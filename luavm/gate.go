@@ -9,20 +9,27 @@ import (
 	"time"
 )
 
-// quantum is how long a slice runs while others wait for their turn.
+// quantum is how long a slice runs while others wait for their turn. Nearly all slices are much shorter.
 const quantum = 5 * time.Millisecond
+
+// freshInRow is how many fresh slices go before one that has used up a quantum.
+const freshInRow = 8
 
 // gate lets as many slices of the process run at once as there are processors, the others wait in line. So the time
 // of a slice is the time that its Lua runs, however many VMs compute; and a cancelled one need not be scheduled first
-// to learn of it.
+// to learn of it. Slices that just begin go before those that have computed for a quantum, so that short calls are
+// short whatever the others do.
 //
 // A waiter blocks on a mutex that others unlock, not on a channel: a channel made in a synctest bubble must not be
 // used by the rest of the process.
 type gate struct {
 	mu      sync.Mutex
 	free    int
-	queue   []*waiter
-	waiting atomic.Int32 // len(queue)
+	fresh   []*waiter
+	long    []*waiter    // those that had a quantum
+	row     int          // fresh ones in a row
+	waiting atomic.Int32 // of both
+	first   atomic.Int32 // of fresh
 }
 
 type waiter struct {
@@ -33,18 +40,28 @@ type waiter struct {
 var processors = sync.OnceValue(func() *gate { return &gate{free: runtime.GOMAXPROCS(0)} })
 
 // enter takes a free slot, or queues up and returns the waiter.
-func (g *gate) enter() *waiter {
+func (g *gate) enter(long bool) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.free > 0 && len(g.queue) == 0 {
+	if g.free > 0 {
 		g.free--
 		return nil
 	}
 	w := &waiter{}
 	w.turn.Lock()
-	g.queue = append(g.queue, w)
-	g.waiting.Add(1)
+	if long {
+		g.long = append(g.long, w)
+	} else {
+		g.fresh = append(g.fresh, w)
+	}
+	g.count()
 	return w
+}
+
+// count publishes the lengths of the queues.
+func (g *gate) count() {
+	g.first.Store(int32(len(g.fresh)))
+	g.waiting.Store(int32(len(g.fresh) + len(g.long)))
 }
 
 // wait blocks until w has got a slot (true) or was withdrawn.
@@ -57,10 +74,12 @@ func (w *waiter) wait() bool {
 func (g *gate) withdraw(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if i := slices.Index(g.queue, w); i >= 0 {
-		g.queue = slices.Delete(g.queue, i, i+1)
-		g.waiting.Add(-1)
-		w.turn.Unlock()
+	for _, queue := range []*[]*waiter{&g.fresh, &g.long} {
+		if i := slices.Index(*queue, w); i >= 0 {
+			*queue = slices.Delete(*queue, i, i+1)
+			g.count()
+			w.turn.Unlock()
+		}
 	}
 }
 
@@ -68,23 +87,26 @@ func (g *gate) withdraw(w *waiter) {
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.queue) == 0 {
+	queue := &g.fresh
+	if g.row++; len(g.fresh) == 0 || len(g.long) > 0 && g.row > freshInRow {
+		queue, g.row = &g.long, 0
+	}
+	if len(*queue) == 0 {
 		g.free++
 		return
 	}
-	w := g.queue[0]
-	g.queue[0] = nil
-	g.queue = g.queue[1:]
-	g.waiting.Add(-1)
+	w := (*queue)[0]
+	*queue = slices.Delete(*queue, 0, 1)
+	g.count()
 	w.granted = true
 	w.turn.Unlock()
 }
 
 // takeTurn waits for a slot for t, serving kills meanwhile. It reports false, without a slot, when t is not to run.
-func (v *VM) takeTurn(ctx context.Context, t *Task) bool {
+func (v *VM) takeTurn(ctx context.Context, t *Task, long bool) bool {
 	g := processors()
 	for {
-		w := g.enter()
+		w := g.enter(long)
 		if w == nil {
 			return true
 		}
@@ -111,13 +133,19 @@ func (v *VM) takeTurn(ctx context.Context, t *Task) bool {
 	}
 }
 
+// mayGoOn reports whether the slice keeps its turn while others wait.
+func (g *gate) mayGoOn(s *slice, now time.Time) bool {
+	return g.waiting.Load() == 0 || now.Sub(s.start) <= quantum && !(s.long && g.first.Load() > 0)
+}
+
 // yieldTurn lets the next in line run before the slice of t goes on; the wait does not count as its time.
 func (v *VM) yieldTurn(t *Task) {
 	s := &v.slice
 	t.call.cpu.Add(int64(time.Since(s.start)))
 	s.unwatch()
 	processors().leave()
-	s.turn = v.takeTurn(s.ctx, t)
+	s.long = true
+	s.turn = v.takeTurn(s.ctx, t, true)
 	rest := t.call.limit - t.call.CPU()
 	s.start = time.Now()
 	s.deadline = s.start.Add(rest)

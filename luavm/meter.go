@@ -87,7 +87,7 @@ func (v *VM) check() {
 	}
 	t, s := v.task, &v.slice
 	now := time.Now()
-	if processors().waiting.Load() > 0 && now.Sub(s.start) > quantum && t.abort == nil {
+	if t.abort == nil && !processors().mayGoOn(s, now) {
 		v.yieldTurn(t)
 		now = s.start
 	}

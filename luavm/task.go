@@ -124,7 +124,7 @@ func (t *Task) Step(ctx context.Context, in Answer) Yield {
 	case ctx.Err() != nil:
 		t.end(&abort{text: reasonOf(ctx), cancel: true})
 	default:
-		if !v.takeTurn(ctx, t) {
+		if !v.takeTurn(ctx, t, false) {
 			t.end(&abort{text: reasonOf(ctx), cancel: true})
 			break
 		}

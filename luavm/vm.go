@@ -222,6 +222,7 @@ type slice struct {
 	deadline time.Time
 	units    int64  // CPU units left to the call, a limit where the clock stands still (testing/synctest)
 	turn     bool   // it has a slot of the gate
+	long     bool   // it had a quantum
 	stop     func() // ends the watch
 }
 
