@@ -121,7 +121,10 @@ func (r *repl) compact(string) error {
 	if err != nil {
 		return err
 	}
-	return r.watchTurn(n)
+	last := r.last
+	err = r.watchTurn(n)
+	r.last = last // a compaction is no turn of the conversation
+	return err
 }
 
 func toggle(what string, field func(*plainSink) *bool) func(*repl, string) error {

@@ -37,7 +37,7 @@ func (m *markdown) WriteString(s string) (int, error) {
 }
 
 func (m *markdown) rune(b *strings.Builder, r rune) {
-	if m.bol && (r == '#' && len(m.held) < 6 || r == '`') || !m.bol && !m.fence && (r == '*' || r == '`') {
+	if r == '`' || m.bol && r == '#' && len(m.held) < 6 || r == '*' && !m.fence {
 		if m.held == "" || strings.HasPrefix(m.held, string(r)) {
 			m.held += string(r)
 			return

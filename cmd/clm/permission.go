@@ -20,15 +20,15 @@ func (r *repl) question(q msg.PermissionAsked) {
 // ask shows the first open question.
 func (r *repl) ask() {
 	q := r.asked[0]
-	text := oneLine(q.Question)
+	text := clean(q.Question)
 	if text == "" {
 		text = fmt.Sprintf("%s %s", oneLine(q.Tool), oneLine(q.Args))
 	}
 	if q.Reason != "" {
 		text += " (" + oneLine(q.Reason) + ")"
 	}
-	r.plain.note("allow %s?", text)
-	fmt.Fprint(r.screen, "[y]es, [n]o, [a]lways, [d]eny always: ")
+	r.plain.note("%s", text)
+	fmt.Fprint(r.screen, "allow? [y]es, [n]o, [a]lways, [d]eny always: ")
 }
 
 // answer takes a line as the answer to the first open question.

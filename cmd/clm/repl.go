@@ -145,7 +145,7 @@ func (r *repl) converse(prompt string) error {
 		r.plain.note("%v", err)
 		return nil
 	}
-	r.turns++
+	r.turns, r.since = r.turns+1, time.Time{}
 	err = r.watchTurn(n)
 	if exitStatus(err) == exitCeiling && r.p.flags.maxTurns == 0 && r.p.flags.maxTokens == 0 {
 		return nil // no ceiling of this run

@@ -35,7 +35,7 @@ func (r *runner) turn(prompt string, files []llm.Attachment) error {
 	if err != nil {
 		return r.refused(err)
 	}
-	r.turns++
+	r.turns, r.since = r.turns+1, time.Time{}
 	return r.watch(n)
 }
 

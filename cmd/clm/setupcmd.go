@@ -102,4 +102,3 @@ func writeNew(name string, f setupFile) (bool, error) {
 	_, err = file.WriteString(f.text)
 	return true, errors.Join(err, file.Close())
 }
-
