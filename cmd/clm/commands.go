@@ -137,7 +137,7 @@ func toggle(what string, field func(*plainSink) *bool) func(*repl, string) error
 }
 
 func (r *repl) listTools(string) error {
-	for _, t := range r.c.tools() {
+	for _, t := range r.c.agent.Tools() {
 		if !t.Hidden {
 			r.plain.note("%s", toolLine(t))
 		}

@@ -26,6 +26,7 @@ type conversation struct {
 	agent   *actors.Agent
 	feed    chan actors.Event // the agent's events, from a goroutine that close ends
 	stop    context.CancelFunc
+	mcp     *actors.MCP // nil: no servers are configured
 	budget  *actors.Budget
 	toolset *actors.Toolset
 	store   *storedSession // nil: nothing is kept
@@ -62,6 +63,9 @@ func (p *Program) begin(ctx context.Context, cmd *cobra.Command, ask bool) (_ *c
 	})
 	if err != nil {
 		return nil, err
+	}
+	if err := c.startMCP(ctx); err != nil {
+		return nil, errors.Join(err, c.close())
 	}
 	c.budget = &actors.Budget{MaxTurns: int64(p.flags.maxTurns), MaxTokens: p.flags.maxTokens}
 	defer func() {
@@ -123,12 +127,44 @@ func (c *conversation) spawn(ctx context.Context, history []llm.Message) error {
 	return nil
 }
 
+// startMCP starts the configured servers. A turn does not wait for one that is
+// slow; -o waits a moment, as it has only one turn.
+func (c *conversation) startMCP(ctx context.Context) error {
+	if len(c.cfg.MCPServers) == 0 {
+		return nil
+	}
+	servers := make([]actors.MCPServer, len(c.cfg.MCPServers))
+	for i, s := range c.cfg.MCPServers {
+		servers[i] = actors.MCPServer{
+			Name: s.Name, Command: s.Command, URL: s.URL, APIKey: llm.Secret(s.APIKey.Reveal()),
+			Timeout: time.Duration(s.TimeoutMS) * time.Millisecond,
+		}
+	}
+	var err error
+	if c.mcp, err = c.engine.StartMCP(ctx, servers, actors.MCPOptions{Secrets: c.cfg.Secrets()}); err != nil {
+		return err
+	}
+	if !c.ask {
+		c.mcp.WaitReady(ctx, mcpWait)
+	}
+	for _, s := range c.mcp.States() {
+		if s.Reason != "" {
+			c.p.say("MCP server %s: %s", s.Name, oneLine(s.Reason))
+		}
+	}
+	return nil
+}
+
+// mcpWait is how long a script waits for its MCP servers.
+const mcpWait = 5 * time.Second
+
 // options are an agent's, by its configuration.
 func (c *conversation) options(cfg *config.Config, t config.Target, tools *actors.Toolset) actors.AgentOptions {
 	return actors.AgentOptions{
 		Model: model(t), System: cfg.SystemPrompt, Tools: tools,
 		Sequential: cfg.DisableParallelToolCalls, MaxIterations: iterations(cfg.MaxIterations),
 		Volatile: cfg.VolatileTools, ToolRate: cfg.ToolRate, ToolBurst: cfg.ToolBurst,
+		MCP:      c.mcp,
 		Builtins: &actors.Builtins{Secrets: cfg.Secrets(), Private: c.p.private(cfg)},
 		Permissions: actors.Permissions{
 			Allow:    slices.Concat(cfg.Permissions.Allow, c.p.flags.allow),

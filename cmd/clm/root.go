@@ -60,7 +60,8 @@ func (p *Program) command() *cobra.Command {
 	})
 	p.addFlags(root.Flags(), root.PersistentFlags())
 	root.AddCommand(p.configCommand(), p.schemaCommand(), p.manCommand(), p.setupCommand(),
-		p.sessionsCommand(), p.modelsCommand(), p.toolCommand(), p.demoCommand(), p.doctorCommand())
+		p.sessionsCommand(), p.modelsCommand(), p.toolCommand(), p.demoCommand(), p.doctorCommand(),
+		p.stressCommand())
 	for _, sub := range root.Commands() {
 		checkArgs(sub)
 	}

@@ -103,12 +103,21 @@ func (r *runner) signal(s os.Signal) {
 		}
 		r.since = time.Now()
 		_ = r.c.agent.Cancel() // no turn: nothing to cancel
-	case syscall.SIGTERM:
-		r.end(&exitError{status: exitTERM})
-	case syscall.SIGHUP:
-		r.end(&exitError{status: exitHUP})
+	case syscall.SIGTERM, syscall.SIGHUP:
+		r.end(&exitError{status: signalStatus(s)})
 	case syscall.SIGPIPE: // the write's own error tells
 	}
+}
+
+// signalStatus is the exit status of a program that a signal ended.
+func signalStatus(s os.Signal) int {
+	switch s {
+	case syscall.SIGTERM:
+		return exitTERM
+	case syscall.SIGHUP:
+		return exitHUP
+	}
+	return exitInterrupted
 }
 
 // finish is the end of a run: it gives the outcome and the exit status.

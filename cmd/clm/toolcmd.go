@@ -65,7 +65,7 @@ func (p *Program) toolList(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	var b strings.Builder
-	for _, t := range c.tools() {
+	for _, t := range c.agent.Tools() {
 		b.WriteString(toolLine(t) + "\n")
 	}
 	return errors.Join(p.write(b.String()), p.tell(c.close()))
@@ -112,7 +112,7 @@ func (p *Program) toolRun(cmd *cobra.Command, args []string) error {
 }
 
 func (p *Program) runTool(_ context.Context, c *conversation, r *runner, name, args string) error {
-	tools := c.tools()
+	tools := c.agent.Tools()
 	i := slices.IndexFunc(tools, func(t actors.Tool) bool { return t.Name == name })
 	if i < 0 {
 		return usageError(fmt.Errorf("there is no tool %q: see clm tool list", name))

@@ -50,12 +50,3 @@ func withoutPassword(s string) string {
 	}
 	return u.Redacted()
 }
-
-// tools are all tools of the running agent.
-func (c *conversation) tools() []actors.Tool {
-	var out []actors.Tool
-	for _, name := range actors.BuiltinNames() {
-		out = append(out, actors.Tool{Name: name, Source: "builtin", NoPrompt: name == "read_file" || name == "list_dir"})
-	}
-	return append(out, c.toolset.List()...)
-}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"clm/actors"
+	"clm/actors/stress"
+)
+
+// stressFlags are those of `clm stress`.
+type stressFlags struct {
+	o      stress.Options
+	tools  string
+	faults string
+	files  []string // plugins
+	soak   bool
+	out    string
+	asJSON bool
+}
+
+func (p *Program) stressCommand() *cobra.Command {
+	f := &stressFlags{}
+	cmd := &cobra.Command{
+		Use: "stress", Short: "Put agents under load and report how they, the server and clm held up", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.stress(cmd, f) },
+	}
+	s := cmd.Flags()
+	s.IntVar(&f.o.Agents, "agents", 100, "`N` agents at a time")
+	s.IntVar(&f.o.Turns, "turns", 0, "`N` turns of each agent; 0: as many as fit into --duration, or 1")
+	s.DurationVar(&f.o.Duration, "duration", 0, "start no turn after `TIME`")
+	s.DurationVar(&f.o.Ramp, "ramp", 0, "spawn the agents over `TIME`")
+	s.Float64Var(&f.o.Rate, "rate", 0, "`N` turns a second become due, over all agents (open loop)")
+	s.IntVar(&f.o.Concurrency, "concurrency", 0, "at most `N` turns in flight (closed loop)")
+	s.DurationVar(&f.o.Think, "think", 0, "mean pause of `TIME` between two turns of an agent")
+	s.StringVar(&f.tools, "tools", "", "turns that call tools: `SHARE`[:CALLS[:chain]]")
+	s.StringVar(&f.o.Tools.Name, "tool", "", "call the tool `NAME`")
+	s.StringVar(&f.o.Tools.Args, "args", "", "its arguments, `JSON`; {tag} and {call} tell calls apart")
+	s.StringArrayVar(&f.files, "plugin", nil, "load the plugin `FILE`; repeatable")
+	s.IntVar(&f.o.Tokens, "tokens", 20, "`N` words an answer of the embedded model")
+	s.DurationVar(&f.o.Pace, "token-delay", 0, "`TIME` before each of its words")
+	s.Float64Var(&f.o.Cancel, "cancel", 0, "cancel a `SHARE` of the turns at a random moment")
+	s.StringVar(&f.faults, "faults", "", "faults of the server: a `SHARE`, or cut=…,429=…,500=…,slow=…,garbage=…,slowby=TIME")
+	s.Float64Var(&f.o.Churn, "churn", 0, "after a `SHARE` of the turns the agent leaves and another comes")
+	s.Uint64Var(&f.o.Seed, "seed", 0, "`N` repeats what an earlier run did at random")
+	s.BoolVar(&f.soak, "soak", false, "repeat in rounds, and compare the memory between them")
+	s.StringVar(&f.out, "out", "", "write report.txt, report.json and report.html into `DIR`")
+	s.BoolVar(&f.asJSON, "json", false, "write the report as JSON")
+	return cmd
+}
+
+// soakRounds is how many rounds --soak divides its duration into.
+const soakRounds = 10
+
+func (p *Program) stress(cmd *cobra.Command, f *stressFlags) error {
+	o, err := p.stressOptions(cmd, f)
+	if err != nil {
+		return usageError(err)
+	}
+	signals, stopSignals := p.notify()
+	defer stopSignals()
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	var got os.Signal
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case got = <-signals:
+			cancel() // the run is reported all the same
+		case <-ctx.Done():
+		}
+	}()
+	report, runErr := stress.Run(ctx, o)
+	cancel()
+	<-ended
+	if report == nil {
+		return usageError(runErr)
+	}
+	if err := p.stressReport(report, f); err != nil {
+		return errors.Join(err, runErr)
+	}
+	if runErr == nil && got != nil {
+		return &exitError{status: signalStatus(got)}
+	}
+	return runErr
+}
+
+// stressOptions translates the flags. A model is taken only when one is named:
+// else the embedded one is under load.
+func (p *Program) stressOptions(cmd *cobra.Command, f *stressFlags) (stress.Options, error) {
+	o := f.o
+	var err error
+	if f.tools != "" {
+		var t stress.Tools
+		if t, err = stress.ParseTools(f.tools); err != nil {
+			return o, err
+		}
+		t.Name, t.Args = o.Tools.Name, o.Tools.Args
+		o.Tools = t
+	}
+	if o.Faults, err = stress.ParseFaults(f.faults); err != nil {
+		return o, err
+	}
+	if f.soak {
+		o.Rounds = soakRounds
+		o.Duration /= soakRounds
+	}
+	if cmd.Flags().Changed("model") || p.flags.url != "" || p.flags.provider != "" {
+		cfg, err := p.loadConfig(cmd)
+		if err != nil {
+			return o, err
+		}
+		t, err := cfg.Target(p.choice())
+		if err != nil {
+			return o, err
+		}
+		if t.Model == "" {
+			return o, errors.New("name the model with -m")
+		}
+		o.Model, o.System = model(t), cfg.SystemPrompt
+	}
+	if len(f.files) > 0 {
+		if o.Toolset, err = p.pluginFiles(cmd.Context(), f.files); err != nil {
+			return o, err
+		}
+	}
+	o.Engine = actors.Options{Logger: p.log.Logger(), Version: version}
+	if p.colour(p.Stderr) && !f.asJSON {
+		o.Progress = func(g stress.Progress) {
+			fmt.Fprintf(p.Stderr, "\r\x1b[K%s  %3.0f%%  %d turns, %d failed, %d actors", g.Elapsed.Round(time.Second), 100*g.Share, g.TotalTurns, g.TotalFailed, g.Actors)
+		}
+	}
+	return o, nil
+}
+
+// pluginFiles loads single files as a set of tools.
+func (p *Program) pluginFiles(ctx context.Context, paths []string) (*actors.Toolset, error) {
+	o := actors.PluginOptions{Logger: p.log.Logger(), Version: version}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("--plugin: %w", err)
+		}
+		o.Files = append(o.Files, actors.PluginFile{Name: strings.TrimSuffix(filepath.Base(path), ".lua"), Source: string(b)})
+	}
+	plugins, bad := actors.LoadPlugins(ctx, o)
+	for _, err := range bad {
+		return nil, err
+	}
+	return actors.NewToolset(plugins)
+}
+
+// stressReport writes the report to standard output and, with --out, to files.
+func (p *Program) stressReport(r *stress.Report, f *stressFlags) error {
+	if p.colour(p.Stderr) {
+		fmt.Fprint(p.Stderr, "\r\x1b[K")
+	}
+	if f.out != "" {
+		if err := os.MkdirAll(f.out, 0o755); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		for name, form := range map[string]func(io.Writer) error{"report.txt": r.Text, "report.json": r.JSON, "report.html": r.HTML} {
+			var b bytes.Buffer
+			if err := form(&b); err != nil {
+				return fmt.Errorf("--out: %s: %w", name, err)
+			}
+			if err := os.WriteFile(filepath.Join(f.out, name), b.Bytes(), 0o644); err != nil {
+				return fmt.Errorf("--out: %w", err)
+			}
+		}
+	}
+	if f.asJSON {
+		return r.JSON(p.Stdout)
+	}
+	return r.Text(p.Stdout)
+}
