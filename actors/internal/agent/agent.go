@@ -104,6 +104,7 @@ type agent struct {
 	asked     uint64
 	passed    map[uint64]question // to the agent above
 	plugins   map[string]*family.Node
+	dropped   []*family.Node // plugins that end with the turn
 }
 
 type question struct {

@@ -118,6 +118,7 @@ func (a *agent) storeEnded(n *family.Node, c actor.Context, cause error) {
 // told.
 func (a *agent) closeTurn(n *family.Node, c actor.Context, cause error) {
 	a.cfg.Host.TurnEnded()
+	a.endDropped()
 	for _, m := range a.cfg.History.CloseOpen("cancelled") {
 		a.reported(n, msg.MessageAdded{Message: m})
 	}

@@ -125,12 +125,23 @@ func (a *agent) settle(n *family.Node, c actor.Context, q question, allow bool, 
 	a.answer(n, c, q.from, q.ask, allow, why)
 }
 
-// dropPlugins ends the actors of plugins that changed or are gone.
+// dropPlugins lets go of plugins that changed or are gone. Calls that are using
+// one go on with it: its actor ends with the turn.
 func (a *agent) dropPlugins(names []string) {
 	for _, name := range names {
 		if p := a.plugins[name]; p != nil {
-			p.Stop()
+			a.dropped = append(a.dropped, p)
 			delete(a.plugins, name)
 		}
 	}
+	if a.turn == nil {
+		a.endDropped()
+	}
+}
+
+func (a *agent) endDropped() {
+	for _, p := range a.dropped {
+		p.Stop()
+	}
+	a.dropped = nil
 }
