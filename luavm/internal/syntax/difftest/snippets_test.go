@@ -27,9 +27,11 @@ const (
 	snippets   = "testdata/snippets.txt"
 )
 
+var escapes = strings.NewReplacer("\n", " ¦ ", "\x00", `\0`, "\r", `\r`)
+
 // oneLine is output on a line.
 func oneLine(s string) string {
-	return strings.TrimSpace(strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", " ¦ "))
+	return strings.TrimSpace(escapes.Replace(strings.TrimSuffix(s, "\n")))
 }
 
 // TestSnippets runs the sandbox on programs that show how Lua 5.4 behaves.

@@ -95,7 +95,7 @@ func (x *program) forNumber(d int) {
 
 func (x *program) forFraction(d int) {
 	v := x.name()
-	x.line("for %s = %s, %s, %s do", v, x.pick("0.1", "0.5", "1", "-0.25", "0"), x.pick("1", "2.5", "1.2"), x.pick("0.25", "0.3", "1", "0.5", "0.7"))
+	x.line("for %s = %s, %s, %s do", v, x.pick("0.1", "0.5", "1", "0.3"), x.pick("1", "2.5", "1.2"), x.pick("0.25", "0.3", "1", "0.5", "0.7"))
 	x.declare(v, anything, false)
 	x.loopBody(d-1, "D = D + 1 if D > 60 then break end")
 	x.line("end")
