@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"syscall"
@@ -25,9 +26,9 @@ const (
 // that broke before the answer began) is tried up to 5 times, after a random
 // part of 1, 2, 4 and 8 s (full jitter). A server that says how long to wait is
 // obeyed, up to a minute, with the same random part on top, so that agents that
-// were refused together do not come back together. A refused connection or an
-// unknown host is tried once more after half a second. Nothing is tried again
-// once a 200 had arrived, nor for a spent quota.
+// were refused together do not come back together. A refused connection, an
+// unknown host or a bad certificate is tried once more after half a second.
+// Nothing is tried again once a 200 had arrived, nor for a spent quota.
 func Backoff(attempt int, err *Error, rnd float64) (delay time.Duration, again bool) {
 	if err == nil || attempt < 1 || attempt >= maxTries || !err.Retryable() {
 		return 0, false
@@ -43,9 +44,12 @@ func Backoff(attempt int, err *Error, rnd float64) (delay time.Duration, again b
 	return time.Duration(rnd * float64(step)), true
 }
 
-// hostIsDead tells that nobody listens there, or that there is no such host:
-// waiting longer hardly helps, but a server that just restarts is met.
+// hostIsDead tells that nobody listens there, that there is no such host, or
+// that it is not who it should be: waiting longer hardly helps, but a server
+// that just restarts is met.
 func (e *Error) hostIsDead() bool {
 	var dns *net.DNSError
-	return errors.Is(e.Err, syscall.ECONNREFUSED) || errors.As(e.Err, &dns) && dns.IsNotFound
+	var cert *tls.CertificateVerificationError
+	return errors.Is(e.Err, syscall.ECONNREFUSED) || errors.As(e.Err, &cert) ||
+		errors.As(e.Err, &dns) && dns.IsNotFound
 }

@@ -125,9 +125,10 @@ type Delta struct {
 
 // Client talks to one connection in one dialect. Its methods may be called
 // concurrently, start no goroutine that outlives them, make exactly one
-// attempt (retries belong to the caller, see [Backoff]), and return a *[Error]
-// for whatever goes wrong. When ctx ends they return soon, with the
-// response's body closed.
+// attempt (retries belong to the caller, see [Backoff]; only a server that
+// refuses an optional parameter by its name is asked again without it), and
+// return a *[Error] for whatever goes wrong. When ctx ends they return soon,
+// with the response's body closed.
 type Client interface {
 	// Complete sends a request and reads its whole answer. emit is called on
 	// the caller's goroutine for each delta; it may be nil.

@@ -240,6 +240,18 @@ func TestRecords(t *testing.T) {
 	})
 }
 
+func TestForget(t *testing.T) {
+	m := &Model{Forget: true}
+	for range 3 {
+		if _, _, err := play(t, m, streamBody); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.Count() != 3 || len(m.Requests()) != 0 {
+		t.Errorf("%d requests counted, %d kept", m.Count(), len(m.Requests()))
+	}
+}
+
 func TestAHandlerThatPanics(t *testing.T) {
 	rt := NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "x")

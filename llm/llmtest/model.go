@@ -30,8 +30,11 @@ type Model struct {
 	Models, Props string
 	// Dir is the folder of the files that scripts name.
 	Dir string
+	// Forget keeps only the counts of requests, for long runs.
+	Forget bool
 
 	mu       sync.Mutex
+	count    int
 	requests []*Request
 	gets     []string
 	active   int
@@ -100,8 +103,11 @@ func composes(path string) bool { return strings.HasSuffix(path, "/chat/completi
 func (m *Model) begin(req *Request) (script string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.requests = append(m.requests, req)
-	req.N = len(m.requests)
+	m.count++
+	req.N = m.count
+	if !m.Forget {
+		m.requests = append(m.requests, req)
+	}
 	m.active++
 	m.parallel = max(m.parallel, m.active)
 	if req.N <= len(m.Replies) {
@@ -120,7 +126,9 @@ func (m *Model) end(req *Request, r *http.Request) {
 
 func (m *Model) get(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
-	m.gets = append(m.gets, r.URL.Path)
+	if !m.Forget {
+		m.gets = append(m.gets, r.URL.Path)
+	}
 	m.mu.Unlock()
 	body := ""
 	switch {
@@ -147,6 +155,13 @@ func (m *Model) Requests() []*Request {
 	return slices.Clone(m.requests)
 }
 
+// Count is the number of requests so far, without GETs.
+func (m *Model) Count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.count
+}
+
 // Gets is the paths that were read with GET.
 func (m *Model) Gets() []string {
 	m.mu.Lock()
@@ -154,8 +169,7 @@ func (m *Model) Gets() []string {
 	return slices.Clone(m.gets)
 }
 
-// Active is the number of requests that are being answered; Parallel is the
-// most there were at once.
+// Active is the number of requests that are being answered.
 func (m *Model) Active() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -269,10 +269,22 @@ func TestOllamaIsFoundWithoutAPath(t *testing.T) {
 	}
 }
 
-// TestDials holds that requests share connections: 200 at once need 200.
+// TestDials holds that requests share connections: 200 at once need 200. On a
+// machine that is busy with other things there are more, as the transport gives
+// a connection up whose write it did not see end within 50 ms of the answer,
+// and all dial while one is missing; ten times as many is what must not be.
 func TestDials(t *testing.T) {
 	const requests, parallel = 4000, 200
-	server, err := llmtest.ListenTCP(&llmtest.Model{Reply: func(*llmtest.Request) string { return "!sleep 20\n!text a b c\n!finish stop\n" }})
+	var first sync.WaitGroup
+	first.Add(parallel)
+	model := &llmtest.Model{Forget: true, Reply: func(r *llmtest.Request) string {
+		if r.N <= parallel {
+			first.Done()
+			first.Wait()
+		}
+		return "!sleep 5\n!text a b c\n!finish stop\n"
+	}}
+	server, err := llmtest.ListenTCP(model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +307,9 @@ func TestDials(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := server.Dials(); n > parallel {
-		t.Errorf("%d dials for %d requests, %d at once", n, requests, parallel)
+	n := server.Dials()
+	t.Logf("%d dials for %d requests, %d at once", n, model.Count(), parallel)
+	if n > 2*parallel {
+		t.Errorf("that is too many")
 	}
 }

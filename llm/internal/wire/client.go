@@ -62,10 +62,22 @@ func New(conn llm.Connection, rt http.RoundTripper, own string, auth func(h http
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.ErrRequest, Message: err.Error()}
 	}
-	return &Client{
-		conn: conn, rt: rt, own: own, auth: auth, base: base,
-		scrub: NewScrubber(conn), key: llm.Secret(strings.TrimSpace(conn.Key.Reveal())),
-	}, nil
+	key := llm.Secret(strings.TrimSpace(conn.Key.Reveal()))
+	if !fitsHeader(key) {
+		return nil, &llm.Error{Kind: llm.ErrAuth, Message: "the connection's key holds a line end or another control character: check where it comes from"}
+	}
+	for name, value := range conn.Headers {
+		if !fitsHeader(value) || !fitsHeader(llm.Secret(name)) || name == "" || strings.ContainsAny(name, " :") {
+			return nil, &llm.Error{Kind: llm.ErrRequest, Message: fmt.Sprintf("the connection's header %q cannot be sent: a name or value has characters that a header may not have", name)}
+		}
+	}
+	return &Client{conn: conn, rt: rt, own: own, auth: auth, base: base, scrub: NewScrubber(conn), key: key}, nil
+}
+
+// fitsHeader tells whether a header can carry a value. The transport would
+// refuse it, too, but as if the network had failed.
+func fitsHeader(s llm.Secret) bool {
+	return !strings.ContainsFunc(s.Reveal(), func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // Post sends body to path below the connection's URL and waits for the

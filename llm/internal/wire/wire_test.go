@@ -49,6 +49,19 @@ func TestURLs(t *testing.T) {
 	}
 }
 
+func TestWhatNoHeaderCarries(t *testing.T) {
+	for _, conn := range []llm.Connection{
+		{URL: "http://h", Key: "sk-a\nb"},
+		{URL: "http://h", Headers: map[string]llm.Secret{"X-A": "sk-a\r\nX-B: c"}},
+		{URL: "http://h", Headers: map[string]llm.Secret{"X A": "sk-a"}},
+		{URL: "http://h", Headers: map[string]llm.Secret{"": "sk-a"}},
+	} {
+		if _, err := New(conn, nil, "/x", nil); err == nil || strings.Contains(err.Error(), "sk-a") {
+			t.Errorf("err = %v", err)
+		}
+	}
+}
+
 func TestWhereHidesQueryAndUser(t *testing.T) {
 	base, err := baseURL("https://me:sk-PASSWORD@h/v1?key=sk-QUERY")
 	if err != nil {
