@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -21,7 +22,9 @@ type Client struct {
 	list *wire.Client // for the models: the same, with the length of a page
 
 	tools wire.ToolCache
-	limit atomic.Pointer[outputLimit] // as the server told it
+	// What the server turned out not to take.
+	limit   atomic.Pointer[outputLimit]
+	noMarks atomic.Bool
 }
 
 // outputLimit is the most tokens that a model may be asked for.
@@ -59,9 +62,12 @@ func authorise(h http.Header, key string) {
 
 // Complete implements [llm.Client].
 func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
-	resp, err := c.http.Post(ctx, path, c.encode(req), req.Stream)
-	if err != nil && c.adapts(err, req) {
-		resp, err = c.http.Post(ctx, path, c.encode(req), req.Stream)
+	body := c.encode(req)
+	resp, err := c.http.Post(ctx, path, body, req.Stream)
+	if err != nil && c.learns(err, req) {
+		if again := c.encode(req); !bytes.Equal(again, body) {
+			resp, err = c.http.Post(ctx, path, again, req.Stream)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -79,25 +85,36 @@ func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.D
 	return d.response(origin(req.Model))
 }
 
-// adapts tells whether the server refused to write as many tokens as it was
-// asked for, and said how many it can: "max_tokens: 32000 > 8192, which is …".
-func (c *Client) adapts(err error, req *llm.Request) bool {
+// learns tells whether the server refused something that requests can do
+// without, and remembers it: cache marks, which some gateways do not know, or
+// an answer longer than the model can write.
+func (c *Client) learns(err error, req *llm.Request) bool {
 	var e *llm.Error
-	if !errors.As(err, &e) || e.Status != http.StatusBadRequest {
+	if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
 		return false
 	}
-	_, after, ok := strings.Cut(e.Message, "max_tokens: ")
-	asked, after, ok2 := strings.Cut(after, " > ")
-	if n, err := strconv.Atoi(asked); !ok || !ok2 || err != nil || n != c.maxTokens(req) {
-		return false
+	if strings.Contains(e.Message, "cache_control") {
+		c.noMarks.Store(true)
+		return true
 	}
-	digits := after[:len(after)-len(strings.TrimLeft(after, "0123456789"))]
-	n, err := strconv.Atoi(digits)
-	if err != nil || n <= 0 || n >= c.maxTokens(req) {
-		return false
+	n := longest(e.Message)
+	if n > 0 {
+		c.limit.Store(&outputLimit{req.Model, n})
 	}
-	c.limit.Store(&outputLimit{req.Model, n})
-	return true
+	return n > 0
+}
+
+// longest reads how many tokens a model can write out of "max_tokens: 32000 >
+// 8192, which is the maximum …"; 0 when the text is about something else.
+func longest(text string) int {
+	_, after, _ := strings.Cut(text, "max_tokens: ")
+	asked, after, _ := strings.Cut(after, " > ")
+	limit := after[:len(after)-len(strings.TrimLeft(after, "0123456789"))]
+	n, err := strconv.Atoi(limit)
+	if more, err2 := strconv.Atoi(asked); err != nil || err2 != nil || n >= more {
+		return 0
+	}
+	return n
 }
 
 // maxTokens is what the API must be told: how long the answer may be.

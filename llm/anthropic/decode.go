@@ -204,6 +204,7 @@ func (d *decoder) response(origin string) (*llm.Response, error) {
 	switch d.stop {
 	case "max_tokens", "model_context_window_exceeded":
 		finish = llm.FinishLength
+		d.dropCutThought(&m)
 	case "refusal":
 		finish = llm.FinishFilter
 		m.ToolCalls = nil // nobody knows what was taken out of them
@@ -213,6 +214,14 @@ func (d *decoder) response(origin string) (*llm.Response, error) {
 		}
 	}
 	return &llm.Response{Message: m, Finish: finish, Usage: d.usage.sum(), Model: d.model}, nil
+}
+
+// dropCutThought keeps a thinking block that was cut off from going back: it
+// has no signature, and would be refused.
+func (d *decoder) dropCutThought(m *llm.Message) {
+	if n := len(d.blocks); n > 0 && d.blocks[n-1].kind == "thinking" && d.blocks[n-1].signature.Len() == 0 {
+		m.Reasoning[len(m.Reasoning)-1].Raw = nil
+	}
 }
 
 // usage collects the counts. The server sends some at the beginning and all at

@@ -5,8 +5,8 @@
 // results of a batch and what the user said in one user message, as the API
 // wants it. Four cache marks are set: on the tools, on the system prompt, and
 // on the ends of this request and of the one before it, so that each request
-// is the continuation of one that the server has cached. Messages stand last in
-// the body, each encoded once.
+// is the continuation of one that the server has cached; a gateway that knows no
+// marks gets none. Messages stand last in the body, each encoded once.
 //
 // Thinking blocks go back to the model that made them, with their signature and
 // before its text; redacted blocks and blocks of an unknown type likewise, byte

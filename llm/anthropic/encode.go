@@ -18,6 +18,10 @@ const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 // encode makes a request's body. What stays the same from request to request
 // stands first.
 func (c *Client) encode(req *llm.Request) []byte {
+	mark := cacheMark
+	if c.noMarks.Load() {
+		mark = ""
+	}
 	tools := c.tools.Encode(req.Tools, encodeTools)
 	parts := make([][]byte, len(req.Messages))
 	size := 512 + len(req.Model) + len(req.System)*9/8 + len(tools)
@@ -37,14 +41,17 @@ func (c *Client) encode(req *llm.Request) []byte {
 	if strings.TrimSpace(req.System) != "" {
 		b = append(b, `,"system":[{"type":"text","text":`...)
 		b = jsonscan.AppendString(b, req.System)
-		b = append(b, cacheMark+"}]"...)
+		b = append(append(b, mark...), "}]"...)
 	}
-	b = append(b, tools...)
+	if len(tools) > 0 {
+		b = append(b, tools[:len(tools)-len("}]")]...) // the mark goes into the last tool
+		b = append(append(b, mark...), "}]"...)
+	}
 	if req.DisableParallelToolCalls && len(req.Tools) > 0 {
 		b = append(b, `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`...)
 	}
 	b = append(b, `,"messages":[`...)
-	b = appendMessages(b, req.Messages, parts)
+	b = appendMessages(b, req.Messages, parts, mark)
 	return append(b, "]}"...)
 }
 
@@ -63,9 +70,6 @@ func encodeTools(tools []llm.Tool) []byte {
 		}
 		b = append(b, `,"input_schema":`...)
 		b = wire.AppendSchema(b, t.Schema)
-		if i == len(tools)-1 {
-			b = append(b, cacheMark...)
-		}
 		b = append(b, '}')
 	}
 	return append(b, ']')
@@ -75,7 +79,7 @@ func encodeTools(tools []llm.Tool) []byte {
 // Neighbours of the same side become
 // one message; results are the user's side. The first message must be the
 // user's.
-func appendMessages(b []byte, msgs []llm.Message, parts [][]byte) []byte {
+func appendMessages(b []byte, msgs []llm.Message, parts [][]byte, mark string) []byte {
 	marks := markedEnds(msgs)
 	open := false // a message is
 	user := true  // the side of the open message
@@ -102,7 +106,7 @@ func appendMessages(b []byte, msgs []llm.Message, parts [][]byte) []byte {
 		open = true
 		b = append(b, blocks...)
 		if i == marks[0] || i == marks[1] {
-			b = append(append(b[:len(b)-1], cacheMark...), '}') // into the last block
+			b = append(append(b[:len(b)-1], mark...), '}') // into the last block
 		}
 	}
 	if open {

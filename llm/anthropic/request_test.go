@@ -159,22 +159,43 @@ func TestMaxTokens(t *testing.T) {
 			t.Errorf("%s: %d, want %d", model, got, want)
 		}
 	}
-	s := &server{status: 400, body: `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 32000 > 4096, which is the maximum allowed number of output tokens for claude-sonnet-5"}}`}
-	c := client(t, s)
-	for range 2 {
-		var e *llm.Error
-		if _, err := c.Complete(t.Context(), &llm.Request{Model: "claude-sonnet-5"}, nil); !errors.As(err, &e) || e.Kind != llm.ErrRequest {
-			t.Errorf("error %v", err)
+}
+
+// TestServerThatTakesLess checks that what a server refuses is left out at
+// once, and in all later requests.
+func TestServerThatTakesLess(t *testing.T) {
+	for _, tt := range []struct{ message, find, want string }{
+		{
+			"max_tokens: 32000 > 4096, which is the maximum allowed number of output tokens for claude-sonnet-5",
+			`"max_tokens":4096`, "false true true",
+		},
+		{"messages.0.content.0.cache_control: Extra inputs are not permitted", "cache_control", "true false false"},
+		{"max_tokens: 4096 > 32000, which makes no sense", "max_tokens", "true true"},
+		{"something else", "max_tokens", "true true"},
+	} {
+		body, err := json.Marshal(map[string]any{"type": "error", "error": map[string]any{"type": "invalid_request_error", "message": tt.message}})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	var asked []string
-	for _, b := range s.bodies {
-		_, after, _ := strings.Cut(b, `"max_tokens":`)
-		n, _, _ := strings.Cut(after, ",")
-		asked = append(asked, n)
-	}
-	if got := strings.Join(asked, " "); got != "32000 4096 4096" {
-		t.Errorf("asked for %s tokens, want 32000, then 4096 for good", got)
+		s := &server{status: 400, body: string(body)}
+		c := client(t, s)
+		for range 2 {
+			var e *llm.Error
+			req := &llm.Request{Model: "claude-sonnet-5", System: "s", Tools: []llm.Tool{{Name: "a"}}, Messages: []llm.Message{{Role: llm.RoleUser, Content: "hi"}}}
+			if _, err := c.Complete(t.Context(), req, nil); !errors.As(err, &e) || e.Kind != llm.ErrRequest {
+				t.Errorf("error %v", err)
+			}
+		}
+		var found []string
+		for _, b := range s.bodies {
+			if !json.Valid([]byte(b)) {
+				t.Errorf("not JSON: %s", b)
+			}
+			found = append(found, fmt.Sprint(strings.Contains(b, tt.find)))
+		}
+		if got := strings.Join(found, " "); got != tt.want {
+			t.Errorf("%s: %s in the requests: %s, want %s", tt.message, tt.find, got, tt.want)
+		}
 	}
 }
 

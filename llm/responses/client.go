@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -40,9 +41,12 @@ func bearer(h http.Header, key string) {
 
 // Complete implements [llm.Client].
 func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
-	resp, err := c.http.Post(ctx, path, c.encode(req), req.Stream)
-	if err != nil && c.adapts(err, req) {
-		resp, err = c.http.Post(ctx, path, c.encode(req), req.Stream)
+	body := c.encode(req)
+	resp, err := c.http.Post(ctx, path, body, req.Stream)
+	if err != nil && c.learns(err, req) {
+		if again := c.encode(req); !bytes.Equal(again, body) {
+			resp, err = c.http.Post(ctx, path, again, req.Stream)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -60,14 +64,14 @@ func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.D
 	return d.response(origin(req.Model))
 }
 
-// adapts tells whether the server refused to give the reasoning of this model
+// learns tells whether the server refused to give the reasoning of this model
 // in encrypted form. It is not asked for again.
-func (c *Client) adapts(err error, req *llm.Request) bool {
+func (c *Client) learns(err error, req *llm.Request) bool {
 	var e *llm.Error
 	if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
 		return false
 	}
-	if !refusesEncryption(strings.ToLower(e.Message)) || c.isPlain(req.Model) {
+	if !refusesEncryption(strings.ToLower(e.Message)) {
 		return false
 	}
 	plain := map[string]bool{}
