@@ -2,6 +2,7 @@ package luavm_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"runtime/debug"
 	"runtime/metrics"
@@ -24,7 +25,19 @@ const (
 	stopped  = timedOut + `|` + noMemory
 )
 
-const attackLimit = 100 * time.Millisecond
+// limit is the CPU limit of the attack: short where it must end by it, else long enough for a slow machine.
+func (a attack) limit() time.Duration {
+	if strings.Contains(a.want, timedOut) {
+		return 100 * time.Millisecond
+	}
+	return 10 * time.Second
+}
+
+// tool is the attack as the tool evil of a plugin that has hello too.
+func (a attack) tool() string {
+	return fmt.Sprintf("clm.tool_register('evil', { timeout_ms = %d, invoke = function(args, ctx) do %s end ctx:complete('survived') end })\n%s",
+		a.limit().Milliseconds(), a.code, helloPlugin)
+}
 
 var attacks = []attack{
 	{"probe", probeCode, survived},
@@ -117,6 +130,54 @@ var attacks = []attack{
 	{"long error key", `while true do pcall(function() local q q[("x"):rep(1e6)] = 1 end) end`, timedOut},
 	{"kept error messages", `local t = {} while true do local _, e = pcall(function() local q q[("x"):rep(3e5)] = 1 end) t[#t + 1] = e end`, stopped},
 
+	{"varargs kept", `local t = {} for i = 1, 50000 do t[i] = i end
+		local function f(...) local a, b = pcall(f, 1) return a end
+		local function g(...) return (function(...) return pcall(g) end)(table.unpack(t)) end while true do g() end`, stopped},
+	{"registers kept by closures", `local big, t = {}, {} for i = 1, 50000 do big[i] = i end
+		for i = 1, 1e9 do pcall(function(...) local x = i t[i] = function() return x end end, table.unpack(big)) end`, stopped},
+	{"pages of numbers", `local t, i = {}, 0.5 while true do
+		i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1
+		i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1
+		i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 i = i + 1 t[#t + 1] = i end`, stopped},
+	{"iterators kept", `local t = {} for i = 1, 1e9 do t[i] = ("x"):rep(1e6):gmatch("x") end`, noMemory},
+	{"code points kept", `local t = {} for i = 1, 1e9 do local f, s = utf8.codes(("x"):rep(1e6)) t[i] = { f, s } end`, noMemory},
+	{"open upvalues", `local function deep(n)
+			local a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r, s, t, u, v, w, x, y, z = 1
+			local z1, z2, z3, z4, z5, z6, z7, z8, z9, y1, y2, y3, y4, y5, y6, y7, y8, y9, x1, x2, x3, x4, x5, x6, x7, x8, x9
+			local keep = { function() return a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r, s, t, u, v, w, x, y, z end,
+				function() return z1, z2, z3, z4, z5, z6, z7, z8, z9, y1, y2, y3, y4, y5, y6, y7, y8, y9, x1, x2, x3, x4, x5, x6, x7, x8, x9 end }
+			if n == 0 then while true do local one local f = function() return one end end end
+			deep(n - 1) return keep
+		end while true do pcall(deep, 950) end`, timedOut},
+	{"errors with open upvalues", `local function deep(n)
+			local a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r, s, t, u, v, w, x, y, z = 1
+			local keep = function() return a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r, s, t, u, v, w, x, y, z end
+			deep(n + 1) return keep
+		end while true do pcall(deep, 1) end`, timedOut},
+	{"numbers in long strings", `local s = ("1"):rep(4e6) while true do local x = s + 1 end`, timedOut},
+	{"long string as loop bound", `local s = ("1"):rep(4e6) while true do pcall(function() for i = 1, s do end end) end`, timedOut},
+	{"unary minus of a long string", `local s = ("1"):rep(4e6) while true do local x = -s end`, timedOut},
+	{"tonumber of long strings", `local s = ("1"):rep(4e6) while true do local x = tonumber(s) x = math.tointeger(s) end`, timedOut},
+	{"next over deleted keys", `local t = {} for i = 1, 30000 do t["k" .. i] = true end for i = 1, 30000 do t["k" .. i] = nil end
+		while true do next(t) pairs(t) for _ in pairs(t) do end end`, timedOut},
+	{"deleted keys", `local t = {} for r = 1, 1e9 do local k = "k" .. r t[k] = true t[k] = nil end`, stopped},
+	{"lower and upper", `local s = ("x"):rep(3e6) while true do s:upper() s:lower() s:reverse() s:len() s:byte(1) end`, timedOut},
+	{"compare by sort", `local s = ("x"):rep(1e6) local t = {} for i = 1, 5000 do t[i] = s end while true do table.sort(t) end`, timedOut},
+	{"concat of one", `local s = ("x"):rep(3e6) while true do table.concat({ s }) end`, timedOut},
+	{"pack", `local s = ("x"):rep(3e6) while true do string.pack("s4", s) end`, timedOut},
+	{"utf8 length", `local s = ("x"):rep(4e6) while true do utf8.len(s) end`, timedOut},
+	{"tostring of keys", `local s = ("x"):rep(3e6) while true do pcall(function() local q q[s] = 1 end) end`, timedOut},
+	{"method chain", `local t = {} for i = 1, 90 do t = setmetatable({}, { __index = t }) end while true do local x = t.missing end`, timedOut},
+	{"chain with long keys", `local s = ("x"):rep(2e6) local t = {} for i = 1, 20 do t["a" .. i] = i end
+		for i = 1, 90 do t = setmetatable({ a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8, i = 9, j = 10 }, { __index = t }) end
+		while true do local x = t[s] end`, timedOut},
+	{"newindex chain", `local t = {} for i = 1, 90 do t = setmetatable({}, { __newindex = t }) end for i = 1, 1e9 do t[i] = {} end`, stopped},
+	{"newindex to globals", `local t = setmetatable({}, { __newindex = _G }) for i = 1, 1e9 do t["x" .. i] = i end`, stopped},
+	{"rawset", `local t = {} for i = 1, 1e9 do rawset(t, "x" .. i, i) end`, stopped},
+	{"string methods added", `function string.spin(s) while true do end end ("x"):spin()`, timedOut},
+	{"string metatable", `getmetatable("").__index = function() while true do end end local x = ("x").y`, timedOut},
+	{"string metatable call", `getmetatable("").__call = function() return (("x")()) end pcall(function() ("x")() end)`, survived},
+
 	{"json cycle", `local t = {} t.t = t json.encode(t)`, `value.t: the table contains itself`},
 	{"json deep encode", `local t = {} for i = 1, 1e4 do t = { t } end json.encode(t)`, `nested deeper than 200 levels`},
 	{"json deep decode", `local v, err = json.decode(("["):rep(1e5)) assert(v == nil and err:find("nested deeper"))`, survived},
@@ -149,7 +210,7 @@ func TestAttacksAtLoad(t *testing.T) {
 			}
 			neighbour := load(t, luavm.Options{}, helloPlugin)
 			watch(t, a, func() luavm.Result {
-				v := luavm.New(p, luavm.Options{LoadTime: attackLimit})
+				v := luavm.New(p, luavm.Options{LoadTime: a.limit()})
 				defer v.Close()
 				return new(luavmtest.Simulation).Run(context.Background(), v.Load())
 			})
@@ -161,8 +222,7 @@ func TestAttacksAtLoad(t *testing.T) {
 func TestAttacksInInvoke(t *testing.T) {
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
-			v := load(t, luavm.Options{}, `clm.tool_register("evil", { timeout_ms = 100, invoke = function(args, ctx) do `+a.code+
-				` end ctx:complete("survived") end })`+"\n", helloPlugin)
+			v := load(t, luavm.Options{}, a.tool())
 			watch(t, a, func() luavm.Result { return run(t, v, "evil", "") })
 			if err := v.Broken(); err != nil {
 				if !strings.Contains(a.code, "_G[") {
@@ -214,7 +274,7 @@ func watch(t *testing.T, a attack, f func() luavm.Result) {
 	if r.Aborted != (strings.HasPrefix(r.Text, "timed out") || strings.HasPrefix(r.Text, "not enough memory")) {
 		t.Errorf("aborted is %v with %.100q", r.Aborted, r.Text)
 	}
-	if limit := (attackLimit + 50*time.Millisecond) * slowdown; took > limit {
+	if limit := (a.limit() + 50*time.Millisecond) * slowdown; took > limit {
 		t.Errorf("took %v, more than %v", took, limit)
 	}
 	if most-base > 64<<20*min(slowdown, 3) {

@@ -64,6 +64,7 @@ func (th *thread) peek(frame *layout.Frame, inst uint32, op watch) {
 	case watchClosure:
 		n := frame.Fn.Proto.FunctionPrototypes[inst&0x3ffff].NumUpvalues
 		v.alloc += closureBytes + int64(n)*upvalueBytes
+		th.captured(int(n))
 	case watchConcat:
 		v.concat(L, layout.Registers(L)[frame.LocalBase+b:frame.LocalBase+c+1])
 	case watchStore:

@@ -84,8 +84,7 @@ func TestAllAttacksAtOnce(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for _, a := range attacks {
-		v := load(t, luavm.Options{}, `clm.tool_register("evil", { timeout_ms = 100, invoke = function(args, ctx) do `+a.code+
-			` end ctx:complete("survived") end })`+"\n", helloPlugin)
+		v := load(t, luavm.Options{}, a.tool())
 		wg.Go(func() {
 			r := new(luavmtest.Simulation).Run(bg, v.Call("evil", ""))
 			if !regexp.MustCompile(a.want + `|` + stopped).MatchString(r.Text) {

@@ -15,6 +15,7 @@ import (
 
 const (
 	checkUnits = 10_000  // instructions between two looks at the clock and the context
+	firstCheck = 200     // instructions until the first one of a slice, which sets up its timer
 	minTrigger = 1 << 20 // bytes charged between two walks at the least
 )
 
@@ -57,7 +58,7 @@ func (v *VM) begin(ctx context.Context, c *Call) {
 	rest := c.limit - c.CPU()
 	now := time.Now()
 	v.slice = slice{ctx: ctx, start: now, deadline: now.Add(rest), units: int64(rest), turn: true}
-	v.left = checkUnits
+	v.window, v.left = firstCheck, firstCheck
 }
 
 func (v *VM) finish(c *Call) {
@@ -73,8 +74,8 @@ func (v *VM) finish(c *Call) {
 
 // account books the units spent since the last check.
 func (v *VM) account() {
-	spent := checkUnits - v.left
-	v.left = checkUnits
+	spent := v.window - v.left
+	v.window, v.left = checkUnits, checkUnits
 	v.slice.units -= spent
 	v.alloc += min(spent, checkUnits) * numberBytes
 }

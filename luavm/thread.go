@@ -26,7 +26,12 @@ type thread struct {
 	vm    *VM
 	task  *Task
 	room  int // frames that may be on this thread
+	open  int // upvalues that may be open: an upper bound
 }
+
+// maxOpenUpvalues bounds the locals of one thread that closures have captured while their functions still run.
+// gopher-lua keeps them in a list that it searches from the start.
+const maxOpenUpvalues = 8192
 
 var threadOptions = lua.Options{
 	CallStackSize: maxFrames + 24, RegistrySize: 128, RegistryMaxSize: 65536, RegistryGrowStep: 256,
@@ -56,7 +61,7 @@ func raise(L *lua.LState) { panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: L
 // enter takes a thread for t with room for that many frames.
 func (t *Task) enter(room int) *thread {
 	th := threads.Get().(*thread)
-	th.vm, th.task, th.room = t.call.vm, t, room
+	th.vm, th.task, th.room, th.open = t.call.vm, t, room, 0
 	th.L.G, th.L.Env = th.vm.g, th.vm.g.Global
 	t.threads = append(t.threads, th)
 	return th
@@ -72,8 +77,19 @@ func (th *thread) leave() {
 	th.L.SetTop(0)
 	th.vm, th.task = nil, nil
 	th.L.G, th.L.Env = root().G, root().G.Global
-	if len(layout.Registers(th.L)) <= maxPooledRegisters {
-		threads.Put(th)
+	if len(layout.Registers(th.L)) > maxPooledRegisters {
+		layout.ResetRegisters(th.L, threadOptions.RegistrySize) // closures that were made here still refer to them
+	}
+	threads.Put(th)
+}
+
+// captured counts n more open upvalues.
+func (th *thread) captured(n int) {
+	if th.open += n; th.open > maxOpenUpvalues {
+		th.open = layout.OpenUpvalues(th.L)
+		if th.open > maxOpenUpvalues/2 {
+			th.L.RaiseError("too many captured variables in functions that run")
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ type VM struct {
 	task     *Task // whose Step runs
 	slice    slice
 	left     int64 // CPU units until the next check
+	window   int64 // what left began with
 	alloc    int64 // bytes charged since the last walk
 	trigger  int64 // walk when alloc exceeds it
 	live     int64 // bytes reachable at the last walk

@@ -43,6 +43,7 @@ type walker struct {
 	queue  []lua.LValue
 	total  int64
 	shared *sharedLibs
+	page   uintptr // of the number before
 }
 
 var walkers = sync.Pool{New: func() any { return &walker{} }}
@@ -98,7 +99,7 @@ func (w *walker) push(v lua.LValue) {
 			w.bytes(string(x))
 		}
 	case lua.LNumber:
-		w.total += numberBytes
+		w.number(layout.Address(v) &^ (pageBytes - 1))
 	case *lua.LTable:
 		w.table(x)
 	case *lua.LFunction:
@@ -125,6 +126,16 @@ func (w *walker) function(f *lua.LFunction) {
 	if w.seen.add(layout.PointerAddress(f)) {
 		w.queue = append(w.queue, f)
 	}
+}
+
+// pageBytes is what gopher-lua allocates for numbers at once: one of them keeps all 32.
+const pageBytes = 256
+
+func (w *walker) number(page uintptr) {
+	if page != w.page && w.seen.add(page) {
+		w.total += pageBytes
+	}
+	w.page = page
 }
 
 func (w *walker) bytes(s string) {
@@ -158,22 +169,23 @@ func (w *walker) insideTable(t *lua.LTable) {
 	for _, e := range arr {
 		w.push(e)
 	}
+	kept := len(layout.Index(t)) // maps do not shrink, and this one keeps what was deleted
 	if strs != nil {
-		w.total += mapBytes(len(strs), 33)
+		w.total += mapBytes(max(len(strs), kept-len(dict)), 33)
 		for k, e := range strs {
 			w.bytes(k)
 			w.push(e)
 		}
 	}
 	if dict != nil {
-		w.total += mapBytes(len(dict), 33)
+		w.total += mapBytes(max(len(dict), kept-len(strs)), 33)
 		for k, e := range dict {
 			w.push(k)
 			w.push(e)
 		}
 	}
 	if keys != nil {
-		w.total += mapBytes(len(layout.Index(t)), 25)
+		w.total += mapBytes(kept, 25)
 		for _, k := range keys {
 			w.push(k)
 		}
@@ -188,6 +200,7 @@ func (w *walker) insideFunction(f *lua.LFunction) {
 	for _, u := range f.Upvalues {
 		if u != nil && w.seen.add(layout.PointerAddress(u)) {
 			w.total += 48
+			layout.ForgetRegisters(u)
 			w.push(u.Value())
 		}
 	}

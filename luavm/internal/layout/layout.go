@@ -26,7 +26,7 @@ type fields struct {
 	curFrame, reg, stack, uvcache                uintptr // lua.LState
 	regArray, regTop                             uintptr // registry
 	tabArray, tabDict, tabStr, tabKeys, tabIndex uintptr // lua.LTable
-	uvNext                                       uintptr // lua.Upvalue
+	uvNext, uvReg                                uintptr // lua.Upvalue
 	builtinMts                                   uintptr // lua.Global
 	stackType                                    reflect.Type
 }
@@ -54,6 +54,7 @@ func offsets() fields {
 		tabStr:     typed(table, "strdict", reflect.TypeFor[map[string]lua.LValue]()),
 		tabKeys:    typed(table, "keys", values),
 		tabIndex:   typed(table, "k2i", reflect.TypeFor[map[lua.LValue]int]()),
+		uvReg:      field(reflect.TypeFor[lua.Upvalue](), "reg", reflect.Pointer).Offset,
 		uvNext:     typed(reflect.TypeFor[lua.Upvalue](), "next", reflect.TypeFor[*lua.Upvalue]()),
 		builtinMts: typed(reflect.TypeFor[lua.Global](), "builtinMts", reflect.TypeFor[map[int]lua.LValue]()),
 	}
@@ -120,10 +121,32 @@ func StackOf(L *lua.LState) Stack {
 // CloseUpvalues cuts every open upvalue of L loose from its registers, so that they may be used again.
 func CloseUpvalues(L *lua.LState) {
 	head := at[*lua.Upvalue](unsafe.Pointer(L), off.uvcache)
-	for uv := *head; uv != nil; uv = *at[*lua.Upvalue](unsafe.Pointer(uv), off.uvNext) {
+	for uv := *head; uv != nil; {
 		uv.Close()
+		next := at[*lua.Upvalue](unsafe.Pointer(uv), off.uvNext)
+		uv, *next = *next, nil // one of them must not keep the others
 	}
 	*head = nil
+}
+
+// OpenUpvalues counts the upvalues of L that still refer to registers.
+func OpenUpvalues(L *lua.LState) (n int) {
+	for uv := *at[*lua.Upvalue](unsafe.Pointer(L), off.uvcache); uv != nil; uv = *at[*lua.Upvalue](unsafe.Pointer(uv), off.uvNext) {
+		n++
+	}
+	return n
+}
+
+// ForgetRegisters drops a closed upvalue's reference to the register file that it once pointed into.
+func ForgetRegisters(uv *lua.Upvalue) {
+	if uv.IsClosed() {
+		*at[unsafe.Pointer](unsafe.Pointer(uv), off.uvReg) = nil
+	}
+}
+
+// ResetRegisters gives L, which runs nothing, a new register file of n.
+func ResetRegisters(L *lua.LState, n int) {
+	*at[[]lua.LValue](*at[unsafe.Pointer](unsafe.Pointer(L), off.reg), off.regArray) = make([]lua.LValue, n)
 }
 
 // TypeMetatables is the metatables of the types that have one each, by lua.LValueType.
