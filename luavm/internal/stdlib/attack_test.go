@@ -132,6 +132,9 @@ func TestAttacks(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			elapsed := stopwatch()
 			v.deadline = time.Now().Add(attackDeadline)
+			if c.end == "ok" || c.end == "error" {
+				v.deadline = v.deadline.Add(time.Minute) // however busy the machine is
+			}
 			_, e, ok := v.call(fn, args...)
 			took := elapsed()
 			runtime.ReadMemStats(&after)

@@ -82,19 +82,15 @@ func (a args) convert(out *buffer, f string, n int) int {
 	}
 	switch s.verb {
 	case 'd', 'i':
-		a.parseSpec(&s, flagsInt, true)
-		a.integer(out, s, n)
+		a.integer(out, s, n, flagsInt)
 	case 'u':
-		a.parseSpec(&s, flagsString+"0", true)
-		a.integer(out, s, n)
+		a.integer(out, s, n, flagsString+"0")
 	case 'x', 'X', 'o':
-		a.parseSpec(&s, flagsHex, true)
-		a.integer(out, s, n)
+		a.integer(out, s, n, flagsHex)
 	case 'c':
 		a.parseSpec(&s, flagsString, false)
 		pad(out, s, "", string([]byte{byte(a.int(n))}))
 	case 'a', 'A', 'f', 'e', 'E', 'g', 'G':
-		a.parseSpec(&s, flagsFloat, true)
 		a.floating(out, s, n)
 	case 'p':
 		a.parseSpec(&s, flagsString, false)
@@ -163,8 +159,9 @@ func pad(out *buffer, s spec, sign, body string) {
 }
 
 // integer adds argument n by %d, %i, %u, %x, %X or %o.
-func (a args) integer(out *buffer, s spec, n int) {
+func (a args) integer(out *buffer, s spec, n int, flags string) {
 	i := a.int(n)
+	a.parseSpec(&s, flags, true)
 	u, sign := uint64(i), ""
 	if s.verb == 'd' || s.verb == 'i' {
 		sign = signOf(s, i < 0)
@@ -215,7 +212,11 @@ func signOf(s spec, negative bool) string {
 
 // floating adds argument n by %e, %f, %g or %a.
 func (a args) floating(out *buffer, s spec, n int) {
+	if s.verb|32 == 'a' { // Lua looks at the number first, but not here
+		a.parseSpec(&s, flagsFloat, true)
+	}
 	x := a.float(n)
+	a.parseSpec(&s, flagsFloat, true)
 	upper := s.verb >= 'A' && s.verb <= 'Z'
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		text := strings.TrimPrefix(number.Format(lua.LNumber(x)), "-")

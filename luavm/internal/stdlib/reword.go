@@ -7,9 +7,14 @@ import "strings"
 // Libs.Types raise most such errors; what is left happens between tables and
 // userdata only.
 func Reword(text string) string {
-	at := strings.Index(text, ": ") + 1 // behind a position
-	if at > 0 {
-		at++
+	at := strings.Index(text, ": ") // the end of a position
+	switch {
+	case strings.HasPrefix(text, " "): // of an empty one
+		text, at = text[1:], 0
+	case at >= 0:
+		at += 2
+	default:
+		at = 0
 	}
 	head, msg := text[:at], text[at:]
 	for _, r := range rewordings {

@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -115,7 +117,11 @@ func show(v lua.LValue) string {
 	case *lua.LTable:
 		var b strings.Builder
 		b.WriteString("{")
-		for i, e := range layout.Array(x) {
+		list := layout.Array(x)
+		for len(list) > 0 && list[len(list)-1] == lua.LNil {
+			list = list[:len(list)-1]
+		}
+		for i, e := range list {
 			if i > 0 {
 				b.WriteString(", ")
 			}
@@ -140,7 +146,8 @@ func showBytes(s string) string {
 	return b.String()
 }
 
-// driver runs the snippets, one a file, in the reference and prints a line each.
+// driver runs the snippets of a file, each behind its length, in the reference
+// and prints a line for each.
 const driver = `
 local function bytes(s)
   return (s:gsub("[^ -~]", function(c) return ("\\%03d"):format(c:byte()) end))
@@ -156,10 +163,10 @@ local function show(v)
   if type(v) == "function" then return "function" end
   return tostring(v)
 end
-for i = 1, #arg do
-  local f = assert(io.open(arg[i], "rb"))
-  local code = f:read("a")
-  f:close()
+local f = assert(io.open(arg[1], "rb"))
+for n in f:lines("n") do
+  f:read(1)
+  local code = f:read(n)
   local fn, err = load("return " .. code, "=t")
   if not fn then fn, err = load(code, "=t") end
   local r = fn and table.pack(pcall(fn)) or {false, err, n = 2}
@@ -177,17 +184,19 @@ end
 func runReference(tb testing.TB, codes []string) []string {
 	tb.Helper()
 	dir := tb.TempDir()
-	names := []string{filepath.Join(dir, "driver.lua")}
-	if err := os.WriteFile(names[0], []byte(driver), 0o600); err != nil {
-		tb.Fatal(err)
+	main, file := filepath.Join(dir, "driver.lua"), filepath.Join(dir, "snippets")
+	var all strings.Builder
+	for _, c := range codes {
+		fmt.Fprintf(&all, "%d\n%s\n", len(c), c)
 	}
-	for i, c := range codes {
-		names = append(names, filepath.Join(dir, fmt.Sprintf("%d.lua", i)))
-		if err := os.WriteFile(names[i+1], []byte(c), 0o600); err != nil {
+	for name, text := range map[string]string{main: driver, file: all.String()} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	out, err := exec.Command(reference, names...).CombinedOutput()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, reference, main, file).CombinedOutput()
 	lines := strings.Split(string(bytes.TrimSuffix(out, []byte("\n"))), "\n")
 	if err != nil || len(lines) != len(codes) {
 		tb.Fatalf("%s: %v, %d results for %d snippets: %s", reference, err, len(lines), len(codes), lines[len(lines)-1])

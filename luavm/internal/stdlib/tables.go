@@ -62,11 +62,11 @@ func tableConcat(a args) int {
 // buffer needs no growing and no copy at the end.
 func (b *buffer) reserve(t lua.LValue, sep string, i, j int64) {
 	table, ok := t.(*lua.LTable)
-	if !ok || i < 1 || j > int64(len(layout.Array(table))) {
+	if !ok || i < 1 || j < i || j > int64(len(layout.Array(table))) {
 		return
 	}
 	total := int64(0)
-	for _, v := range layout.Array(table)[i-1 : max(j, i-1)] {
+	for _, v := range layout.Array(table)[i-1 : j] {
 		total += int64(len(sep))
 		switch x := v.(type) {
 		case lua.LString:
@@ -75,7 +75,7 @@ func (b *buffer) reserve(t lua.LValue, sep string, i, j int64) {
 			total += 8
 		}
 	}
-	b.a.m().Burn(b.a.L, max(j-i, 0)/4)
+	b.a.m().Burn(b.a.L, (j-i)/4)
 	if total > 64 {
 		b.grow(int(total))
 	}
@@ -176,13 +176,13 @@ func removePlain(a args, t *lua.LTable, pos, size int) {
 }
 
 func tableMove(a args) int {
-	from := a.list(1, "__index")
 	f, e, t := a.int(2), a.int(3), a.int(4)
-	to, at := from, 1
+	at := 1
 	if !a.none(5) {
 		at = 5
 	}
-	to = a.list(at, "__newindex")
+	from := a.list(1, "__index")
+	to := a.list(at, "__newindex")
 	if e < f {
 		return a.push(to)
 	}

@@ -50,6 +50,9 @@ func (a args) arith(op number.Op, x, y lua.LValue) lua.LValue {
 	m, ok2 := coerce(op, y)
 	if ok1 && ok2 {
 		v, err := number.Arith(op, n, m)
+		if err == number.ErrNoInteger {
+			a.integerError(n, m)
+		}
 		if err != nil {
 			a.runError("%s", err.Error())
 		}
@@ -84,6 +87,15 @@ func (a args) arithError(op number.Op, x, y lua.LValue) {
 		a.operandError(what, y, 2)
 	}
 	a.operandError(what, x, 1)
+}
+
+// integerError raises that one of two numbers is no integer.
+func (a args) integerError(x, y lua.LValue) {
+	n := 2
+	if _, ok := number.ToInt(x); !ok {
+		n = 1
+	}
+	a.runError("number%s has no integer representation", variableOf(a.L, n))
 }
 
 // operandError raises that an operation cannot be done on its operand n.

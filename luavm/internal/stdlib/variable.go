@@ -1,6 +1,8 @@
 package stdlib
 
 import (
+	"strings"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"clm/luavm/internal/layout"
@@ -104,10 +106,15 @@ func localName(proto *lua.FunctionProto, r, pc int) (string, bool) {
 }
 
 func constant(proto *lua.FunctionProto, i int) (kind, name string) {
-	if s := constantName(proto, i); s != "" {
-		return "constant", s
+	if i >= len(proto.Constants) {
+		return "", ""
 	}
-	return "", ""
+	s, ok := proto.Constants[i].(lua.LString)
+	if !ok {
+		return "", ""
+	}
+	text, _, _ := strings.Cut(string(s), "\x00") // as C prints it
+	return "constant", text
 }
 
 func constantName(proto *lua.FunctionProto, i int) string {

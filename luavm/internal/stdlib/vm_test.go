@@ -167,7 +167,7 @@ func (v *testVM) call(fn lua.LValue, args ...lua.LValue) ([]lua.LValue, lua.LVal
 	}
 	if err := t.PCall(len(args), lua.MultRet, nil); err != nil {
 		var e *lua.ApiError
-		if errors.As(err, &e) && e.Object != nil {
+		if errors.As(err, &e) && e.Object != nil && e.Type != lua.ApiErrorPanic {
 			if s, ok := e.Object.(lua.LString); ok {
 				return nil, lua.LString(Reword(string(s))), false
 			}
