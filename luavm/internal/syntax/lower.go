@@ -103,6 +103,9 @@ func (p *parser) assign(targets, values []ast.Expr, line int) ast.Stmt {
 	for i := range values[:len(values)-1] {
 		single(values[i])
 	}
+	for _, t := range targets {
+		t.SetLine(p.last) // where Lua stores
+	}
 	if len(targets) > 1 || len(values) > 1 {
 		return p.assignMany(targets, values, line)
 	}

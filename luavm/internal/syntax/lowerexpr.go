@@ -265,6 +265,7 @@ func (p *parser) concat(first ast.Expr, terms int) ast.Expr {
 	line := p.tok.line
 	operands := []ast.Expr{single(first)}
 	for p.tok.kind == tConcat {
+		line = p.tok.line
 		p.next()
 		operands = append(operands, single(p.subexpr(9)))
 		if terms++; terms > MaxTerms {

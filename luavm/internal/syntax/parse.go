@@ -406,7 +406,7 @@ func (p *parser) localStmt(line int) []ast.Stmt {
 	if closes < 0 {
 		return []ast.Stmt{s}
 	}
-	return append([]ast.Stmt{s}, p.closeRest(names[closes], line)...)
+	return append([]ast.Stmt{s}, p.closeRest(names[closes], p.last)...)
 }
 
 // localValues: compileLocalAssignStmt declares the name before a single function
