@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -300,6 +301,7 @@ func TestHTTPFails(t *testing.T) {
 		case "/away":
 			http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect)
 		case "/hang":
+			_, _ = io.Copy(io.Discard, r.Body) // else the end of the request is not seen
 			<-r.Context().Done()
 		}
 	}))
