@@ -127,25 +127,18 @@ func (c *conversation) spawn(ctx context.Context, history []llm.Message) error {
 	return nil
 }
 
-// startMCP starts the configured servers. A turn does not wait for one that is
-// slow; -o waits a moment, as it has only one turn.
-func (c *conversation) startMCP(ctx context.Context) error {
+// startMCP starts the configured servers and tells what went wrong so far. A
+// conversation does not wait for one that is slow.
+func (c *conversation) startMCP(ctx context.Context) (err error) {
 	if len(c.cfg.MCPServers) == 0 {
 		return nil
 	}
-	servers := make([]actors.MCPServer, len(c.cfg.MCPServers))
-	for i, s := range c.cfg.MCPServers {
-		servers[i] = actors.MCPServer{
-			Name: s.Name, Command: s.Command, URL: s.URL, APIKey: llm.Secret(s.APIKey.Reveal()),
-			Timeout: time.Duration(s.TimeoutMS) * time.Millisecond,
-		}
+	wait := mcpWait
+	if c.ask {
+		wait = 0
 	}
-	var err error
-	if c.mcp, err = c.engine.StartMCP(ctx, servers, actors.MCPOptions{Secrets: c.cfg.Secrets()}); err != nil {
+	if c.mcp, err = startMCP(ctx, c.engine, c.cfg, wait); err != nil {
 		return err
-	}
-	if !c.ask {
-		c.mcp.WaitReady(ctx, mcpWait)
 	}
 	for _, s := range c.mcp.States() {
 		if s.Reason != "" {
@@ -155,8 +148,24 @@ func (c *conversation) startMCP(ctx context.Context) error {
 	return nil
 }
 
-// mcpWait is how long a script waits for its MCP servers.
+// mcpWait is how long a script waits for its MCP servers: it has one turn, and
+// wants their tools in it.
 const mcpWait = 5 * time.Second
+
+func startMCP(ctx context.Context, e *actors.Engine, cfg *config.Config, wait time.Duration) (*actors.MCP, error) {
+	servers := make([]actors.MCPServer, len(cfg.MCPServers))
+	for i, s := range cfg.MCPServers {
+		servers[i] = actors.MCPServer{
+			Name: s.Name, Command: s.Command, URL: s.URL, APIKey: llm.Secret(s.APIKey.Reveal()),
+			Timeout: time.Duration(s.TimeoutMS) * time.Millisecond,
+		}
+	}
+	m, err := e.StartMCP(ctx, servers, actors.MCPOptions{Secrets: cfg.Secrets()})
+	if err == nil && wait > 0 {
+		m.WaitReady(ctx, wait)
+	}
+	return m, err
+}
 
 // options are an agent's, by its configuration.
 func (c *conversation) options(cfg *config.Config, t config.Target, tools *actors.Toolset) actors.AgentOptions {

@@ -54,6 +54,9 @@ func (p *Program) doctor(cmd *cobra.Command, _ []string) error {
 			return err
 		}
 		p.examinePlugins(x, cmd, cfg)
+		if err := p.examineMCP(x, cmd, cfg); err != nil {
+			return err
+		}
 	}
 	p.examineState(x)
 	if x.bad == 0 {
@@ -181,6 +184,29 @@ func (p *Program) examinePlugins(x *examination, cmd *cobra.Command, cfg *config
 	for _, t := range set.List() {
 		x.ok("%s", toolLine(t))
 	}
+}
+
+func (p *Program) examineMCP(x *examination, cmd *cobra.Command, cfg *config.Config) error {
+	if len(cfg.MCPServers) == 0 {
+		return nil
+	}
+	x.head("MCP servers")
+	e, err := actors.Start(cmd.Context(), actors.Options{Logger: p.log.Logger(), Version: version})
+	if err != nil {
+		return err
+	}
+	m, err := startMCP(cmd.Context(), e, cfg, mcpWait)
+	if err != nil {
+		return errors.Join(err, e.Stop(cmd.Context()))
+	}
+	for _, s := range m.States() {
+		if s.Reason != "" || s.Tools == 0 {
+			x.not("%s: %s %s", s.Name, s.Phase, s.Reason)
+			continue
+		}
+		x.ok("%s: %d tools", s.Name, s.Tools)
+	}
+	return e.Stop(cmd.Context())
 }
 
 func (p *Program) examineState(x *examination) {

@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"clm": func() { os.Exit(run()) }})
+	testscript.Main(m, map[string]func(){"clm": func() { os.Exit(run()) }, "mcpserver": mcpServer})
 }
 
 // TestScript runs the cases in testdata/script, one file a behaviour, against
