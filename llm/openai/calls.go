@@ -9,9 +9,13 @@ import (
 	"clm/llm/internal/jsonscan"
 )
 
+// maxCalls bounds the calls of one answer.
+const maxCalls = 1000
+
 // calls puts tool calls together from their pieces.
 type calls struct {
-	all []*call // in order of their first piece
+	all  []*call // in order of their first piece
+	over bool    // there were more than maxCalls
 }
 
 type call struct {
@@ -45,6 +49,10 @@ func (cs *calls) piece(p callPiece, emit func(llm.Delta)) {
 	id := strings.TrimSpace(jsonscan.String(p.id))
 	c := cs.find(p, id, name, hasText(args))
 	if c == nil {
+		if len(cs.all) == maxCalls {
+			cs.over = true
+			return
+		}
 		c = &call{index: p.index, indexed: p.indexed}
 		cs.all = append(cs.all, c)
 	}

@@ -185,6 +185,9 @@ func (d *decoder) choice(b []byte, main string) error {
 	}
 	d.chunks++
 	d.message(first)
+	if d.calls.over {
+		return d.resp.Failf(llm.ErrProtocol, "the answer holds more than %d tool calls", maxCalls)
+	}
 	return d.takeFinish(finish)
 }
 

@@ -272,7 +272,7 @@ func TestOllamaIsFoundWithoutAPath(t *testing.T) {
 // TestDials holds that requests share connections: 200 at once need 200. On a
 // machine that is busy with other things there are more, as the transport gives
 // a connection up whose write it did not see end within 50 ms of the answer,
-// and all dial while one is missing; ten times as many is what must not be.
+// and all dial while one is missing; a multiple of them is what must not be.
 func TestDials(t *testing.T) {
 	const requests, parallel = 4000, 200
 	var first sync.WaitGroup

@@ -95,6 +95,8 @@ func forms(t *testing.T, d Dialect) {
 		"CR":             strings.ReplaceAll(body, "\n", "\r"),
 		"no space":       strings.ReplaceAll(body, "data: ", "data:"),
 		"mark":           "\ufeff" + body,
+		"mark and JSON":  "\ufeff\n" + d.Whole(two),
+		"blanks":         strings.Repeat(" \n", 500) + d.Whole(two),
 		"no last blank":  strings.TrimRight(body, "\n"),
 		"comments":       strings.ReplaceAll(body, "data: ", ": ping\n\n:\n\nretry: 1000\n\nevent: ping\n\ndata: "),
 		"400 comments":   strings.Repeat(": ping\n\n", 400) + body,

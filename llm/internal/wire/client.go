@@ -31,6 +31,7 @@ const (
 	maxJSON   = 32 << 20  // bytes of one that is not a stream
 	maxFault  = 64 << 10  // of an error's body, the rest is not read
 	maxDrain  = 64 << 10
+	maxIdles  = 100
 
 	maxMessage = 400 // of an error's text
 	maxCode    = 40

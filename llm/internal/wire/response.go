@@ -38,6 +38,7 @@ type Response struct {
 	head   []byte        // read by open, not yet by the caller
 	store  [64]byte      // for head
 	total  int64
+	idles  int  // reads in a row that gave neither bytes nor an error
 	opened bool // a 200 has come
 	eof    bool
 }
@@ -53,15 +54,8 @@ func (r *Response) open() error {
 		return r.refused()
 	}
 	r.opened = true
-	for len(r.head) == 0 {
-		n, err := r.read(r.store[:])
-		r.head = bytes.TrimLeft(r.store[:n], " \t\r\n")
-		if err == io.EOF && len(r.head) == 0 {
-			return r.Failf(llm.ErrProtocol, "the answer is empty")
-		}
-		if err != nil && err != io.EOF {
-			return err
-		}
+	if err := r.peek(); err != nil {
+		return err
 	}
 	switch r.head[0] {
 	case '{', '[':
@@ -73,6 +67,34 @@ func (r *Response) open() error {
 		r.Stream = true
 	}
 	return nil
+}
+
+// peek fills head, from the first byte on that is neither a blank, which
+// servers send to keep a connection alive, nor of a byte order mark.
+func (r *Response) peek() error {
+	const mark = "\xef\xbb\xbf"
+	n := 0 // bytes in store
+	for {
+		k, err := r.read(r.store[n:])
+		n += k
+		r.head = bytes.TrimLeft(r.store[:n], " \t\r\n")
+		isMark := len(r.head) > 0 && strings.HasPrefix(mark, string(r.head[:min(len(r.head), len(mark))]))
+		if isMark && len(r.head) >= len(mark) {
+			r.head = bytes.TrimLeft(r.head[len(mark):], " \t\r\n")
+			isMark = false
+		}
+		switch {
+		case len(r.head) > 0 && !isMark:
+			return nil
+		case err == io.EOF:
+			return r.Failf(llm.ErrProtocol, "the answer is empty")
+		case err != nil:
+			return err
+		}
+		if len(r.head) == 0 && n > len(mark) {
+			n = 0 // blanks alone: they need not be kept
+		}
+	}
 }
 
 // Read reads the body; the server may be silent for the idle timeout.
@@ -92,7 +114,12 @@ func (r *Response) read(b []byte) (int, error) {
 	r.timer.Reset(r.idle)
 	n, err := r.src.Read(b)
 	r.total += int64(n)
+	if r.idles++; n > 0 {
+		r.idles = 0
+	}
 	switch {
+	case r.idles > maxIdles && err == nil:
+		return 0, r.failed(io.ErrNoProgress)
 	case r.total > maxAnswer:
 		return 0, r.failed(errLarge)
 	case err == io.EOF:

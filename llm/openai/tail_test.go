@@ -1,0 +1,54 @@
+package openai
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"clm/llm"
+	"clm/llm/llmtest"
+)
+
+// TestServerThatNeverEnds holds that an answer which is complete is given even
+// if the server keeps its stream open, or breaks it.
+func TestServerThatNeverEnds(t *testing.T) {
+	const answer = "!sse\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n!flush\n"
+	for script, limit := range map[string]time.Duration{
+		answer + "!hang\n":                              5 * time.Second,
+		answer + "data: [DONE]\n\n!flush\n!hang\n":      2 * time.Second,
+		answer + "!close\n":                             0,
+		answer + "!sleep 1000\n: ping\n\n!sleep 1000\n": 2 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			rt := llmtest.NewTransport(llmtest.New(script))
+			c, err := New(llm.Connection{URL: "http://h"}, rt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			resp, err := c.Complete(t.Context(), &llm.Request{Model: "m", Stream: true}, nil)
+			if err != nil || resp.Message.Content != "a" {
+				t.Errorf("%q: %v", script, err)
+			}
+			if took := time.Since(start); took > limit {
+				t.Errorf("%q took %v", script, took)
+			}
+			rt.Wait()
+		})
+	}
+}
+
+func TestTooManyCalls(t *testing.T) {
+	call := `{"function":{"name":"f","arguments":"{}"}},`
+	body := `{"choices":[{"message":{"tool_calls":[` + strings.Repeat(call, maxCalls) + call[:len(call)-1] + `]}}]}`
+	c, err := New(llm.Connection{URL: "http://h"}, body200{strings.NewReader(body)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e *llm.Error
+	if _, err := c.Complete(t.Context(), &llm.Request{Model: "m"}, nil); !errors.As(err, &e) || e.Kind != llm.ErrProtocol || !strings.Contains(e.Message, "1000 tool calls") {
+		t.Errorf("err = %v", err)
+	}
+}
