@@ -77,7 +77,9 @@ func (h *History) uniqueID(id string) string {
 	}
 }
 
-const maxIDBytes = 256
+// maxIDBytes is generous: some gateways keep what they need to know later in
+// the ids of calls.
+const maxIDBytes = 8 << 10
 
 // cleanName maps a tool name that a model invented to one that every provider
 // accepts in a conversation: the request must not fail over it for ever.

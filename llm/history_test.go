@@ -121,6 +121,11 @@ var historyRules = []struct {
 		"user \"ab\ufffdc\\nde\"\nassistant a=t{\"x\":\"\"}\ntool a/t \"ok\"\n",
 	},
 	{
+		"long ids",
+		[]Message{calls(strings.Repeat("i", 300)+" t", strings.Repeat("i", 9000)+" t"), result(strings.Repeat("i", 9000), "2"), result(strings.Repeat("i", 300), "1")},
+		"assistant " + strings.Repeat("i", 300) + "=t{} call_2=t{}\ntool " + strings.Repeat("i", 300) + "/t \"1\"\ntool call_2/t \"2\"\n",
+	},
+	{
 		"names that no provider takes back",
 		[]Message{calls("a functions.run:0", "b "+strings.Repeat("n", 70)), result("a", "1"), result("b", "2")},
 		"assistant a=functions_run_0{} b=" + strings.Repeat("n", 64) + "{}\n" +

@@ -59,7 +59,7 @@ func Files(t *testing.T, d Dialect, update bool) {
 	}
 }
 
-func answered(outcome string) bool { return strings.Contains(outcome, "finish ") }
+func answered(outcome string) bool { return strings.Contains("\n"+outcome, "\nfinish ") }
 
 // said is an outcome without its figures, which may come after the answer.
 func said(outcome string) string {
