@@ -71,6 +71,7 @@ const (
 	maxTools       = 128
 	maxDescription = 16 << 10
 	maxSchema      = 128 << 10
+	maxRegistered  = 1 << 20 // all descriptions and schemas
 	maxTimeout     = 24 * time.Hour
 )
 
@@ -148,6 +149,10 @@ func (a api) definition(name string, def *lua.LTable) Tool {
 		a.raise("clm.tool_register: tool %s: %v", tool.Name, err)
 	}
 	tool.Schema = schema
+	a.v.registered += len(tool.Description) + len(schema)
+	if a.v.registered > maxRegistered {
+		a.raise("clm.tool_register: the descriptions and schemas of the plugin are longer than %d bytes", maxRegistered)
+	}
 	return tool
 }
 

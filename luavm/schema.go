@@ -64,7 +64,9 @@ const (
 	valueList
 	typeNames
 	text
+	reference
 	numeric
+	positive
 	count
 	boolean
 )
@@ -76,9 +78,9 @@ var keywords = map[string]kind{
 	"not": oneSchema, "if": oneSchema, "then": oneSchema, "else": oneSchema, "items": schemaOrList,
 	"allOf": schemaList, "anyOf": schemaList, "oneOf": schemaList, "prefixItems": schemaList,
 	"required": stringList, "dependentRequired": stringListMap, "enum": valueList, "examples": valueList,
-	"type": typeNames, "title": text, "description": text, "format": text, "pattern": text, "$ref": text, "$id": text,
-	"$schema": text, "$comment": text, "$anchor": text, "minimum": numeric, "maximum": numeric, "exclusiveMinimum": numeric,
-	"exclusiveMaximum": numeric, "multipleOf": numeric, "minLength": count, "maxLength": count, "minItems": count,
+	"type": typeNames, "title": text, "description": text, "format": text, "pattern": text, "$ref": reference,
+	"$dynamicRef": reference, "$comment": text, "$anchor": text, "minimum": numeric, "maximum": numeric, "exclusiveMinimum": numeric,
+	"exclusiveMaximum": numeric, "multipleOf": positive, "minLength": count, "maxLength": count, "minItems": count,
 	"maxItems": count, "minProperties": count, "maxProperties": count, "minContains": count, "maxContains": count,
 	"uniqueItems": boolean, "deprecated": boolean, "readOnly": boolean, "writeOnly": boolean,
 }
@@ -97,8 +99,11 @@ func (s *schemaWriter) schema(path string, v lua.LValue, depth int) error {
 	if depth > maxSchemaDepth {
 		return fmt.Errorf("%s is nested deeper than %d levels", path, maxSchemaDepth)
 	}
-	if len(layout.Array(t)) > 0 {
+	if len(elements(t)) > 0 {
 		return fmt.Errorf("%s is an array, not a schema", path)
+	}
+	if s.b.Len() > maxSchema {
+		return fmt.Errorf("params_schema is longer than %d bytes", maxSchema)
 	}
 	s.b.WriteByte('{')
 	first := true
@@ -110,7 +115,7 @@ func (s *schemaWriter) schema(path string, v lua.LValue, depth int) error {
 		}
 	}
 	err := s.fields(path, t, func(name string, v lua.LValue) error {
-		if depth == 0 && name == "type" || isEmptyChoice(name, v) {
+		if depth == 0 && name == "type" || name == "$schema" || name == "$id" || isEmptyChoice(name, v) {
 			return nil
 		}
 		s.comma(&first)
@@ -124,10 +129,19 @@ func (s *schemaWriter) schema(path string, v lua.LValue, depth int) error {
 // isEmptyChoice tells the keywords that must not be empty lists: none of nothing would hold.
 func isEmptyChoice(name string, v lua.LValue) bool {
 	t, ok := v.(*lua.LTable)
-	if !ok || len(layout.Array(t)) > 0 || len(layout.Strings(t)) > 0 {
+	if !ok || len(elements(t)) > 0 || len(layout.Strings(t)) > 0 {
 		return false
 	}
 	return keywords[name] == schemaList || name == "enum"
+}
+
+// elements is the array part of t up to its last value.
+func elements(t *lua.LTable) []lua.LValue {
+	arr := layout.Array(t)
+	for len(arr) > 0 && arr[len(arr)-1] == lua.LNil {
+		arr = arr[:len(arr)-1]
+	}
+	return arr
 }
 
 func (s *schemaWriter) comma(first *bool) {
@@ -166,7 +180,7 @@ func (s *schemaWriter) keyword(path string, k kind, v lua.LValue, depth int) err
 	case oneSchema:
 		return s.schema(path, v, depth+1)
 	case schemaOrList:
-		if t, ok := v.(*lua.LTable); ok && len(layout.Array(t)) > 0 {
+		if t, ok := v.(*lua.LTable); ok && len(elements(t)) > 0 {
 			return s.list(path, v, func(p string, e lua.LValue) error { return s.schema(p, e, depth+1) })
 		}
 		return s.schema(path, v, depth+1)
@@ -175,17 +189,22 @@ func (s *schemaWriter) keyword(path string, k kind, v lua.LValue, depth int) err
 	case schemaMap:
 		return s.object(path, v, func(p string, e lua.LValue) error { return s.schema(p, e, depth+1) })
 	case stringListMap:
-		return s.object(path, v, func(p string, e lua.LValue) error { return s.list(p, e, s.text) })
+		return s.object(path, v, func(p string, e lua.LValue) error { return s.names(p, e) })
 	case stringList:
-		return s.list(path, v, s.text)
+		return s.names(path, v)
 	case valueList:
 		return s.list(path, v, s.value)
 	case typeNames:
-		if _, ok := v.(*lua.LTable); ok {
+		if t, ok := v.(*lua.LTable); ok && len(elements(t)) > 0 {
 			return s.list(path, v, s.typeName)
 		}
 		return s.typeName(path, v)
 	case text:
+		return s.text(path, v)
+	case reference:
+		if ref, ok := v.(lua.LString); !ok || !strings.HasPrefix(string(ref), "#") {
+			return fmt.Errorf("%s does not begin with #: a reference stays within the schema", path)
+		}
 		return s.text(path, v)
 	}
 	return s.scalar(path, k, v)
@@ -196,6 +215,10 @@ func (s *schemaWriter) scalar(path string, k kind, v lua.LValue) error {
 	case numeric:
 		if _, ok := number.ToFloat(v); !ok {
 			return fmt.Errorf("%s is a %s, not a number", path, number.TypeName(v))
+		}
+	case positive:
+		if n, ok := number.ToFloat(v); !ok || !(n > 0) {
+			return fmt.Errorf("%s is not a number above 0", path)
 		}
 	case count:
 		if n, ok := number.ToInt(v); !ok || n < 0 {
@@ -235,13 +258,31 @@ func (s *schemaWriter) value(path string, v lua.LValue) error {
 	return nil
 }
 
+// names writes a list of strings, each once.
+func (s *schemaWriter) names(path string, v lua.LValue) error {
+	t, ok := v.(*lua.LTable)
+	if !ok || len(layout.Strings(t))+len(layout.Dict(t)) > 0 {
+		return s.list(path, v, s.text)
+	}
+	var once []lua.LValue
+	for _, e := range elements(t) {
+		if !slices.Contains(once, e) {
+			once = append(once, e)
+		}
+		if len(once) > 1000 {
+			return fmt.Errorf("%s has more than 1000 names", path)
+		}
+	}
+	return s.list(path, layout.NewArray(once), s.text)
+}
+
 func (s *schemaWriter) list(path string, v lua.LValue, write func(string, lua.LValue) error) error {
 	t, ok := v.(*lua.LTable)
 	if !ok || len(layout.Strings(t))+len(layout.Dict(t)) > 0 {
 		return fmt.Errorf("%s is not an array", path)
 	}
 	s.b.WriteByte('[')
-	for i, e := range layout.Array(t) {
+	for i, e := range elements(t) {
 		if i > 0 {
 			s.b.WriteByte(',')
 		}
@@ -255,7 +296,7 @@ func (s *schemaWriter) list(path string, v lua.LValue, write func(string, lua.LV
 
 func (s *schemaWriter) object(path string, v lua.LValue, write func(string, lua.LValue) error) error {
 	t, ok := v.(*lua.LTable)
-	if !ok || len(layout.Array(t)) > 0 {
+	if !ok || len(elements(t)) > 0 {
 		return fmt.Errorf("%s is not an object", path)
 	}
 	s.b.WriteByte('{')

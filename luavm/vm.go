@@ -37,24 +37,25 @@ type VM struct {
 
 	// The rest belongs to whoever holds busy.
 
-	task     *Task // whose Step runs
-	slice    slice
-	left     int64 // CPU units until the next check
-	window   int64 // what left began with
-	alloc    int64 // bytes charged since the last walk
-	trigger  int64 // walk when alloc exceeds it
-	live     int64 // bytes reachable at the last walk
-	pinned   int64
-	inFlight int
-	rand     *stdlib.Rand
-	calls    []*Call // not ended
-	tools    []Tool
-	invokes  map[string]*lua.LFunction
-	started  bool   // the load-time code was started
-	loadText string // why it failed
-	loaded   bool
-	broken   error
-	closed   bool
+	task       *Task // whose Step runs
+	slice      slice
+	left       int64 // CPU units until the next check
+	window     int64 // what left began with
+	alloc      int64 // bytes charged since the last walk
+	trigger    int64 // walk when alloc exceeds it
+	live       int64 // bytes reachable at the last walk
+	pinned     int64
+	inFlight   int
+	rand       *stdlib.Rand
+	calls      []*Call // not ended
+	tools      []Tool
+	invokes    map[string]*lua.LFunction
+	registered int    // bytes of descriptions and schemas
+	started    bool   // the load-time code was started
+	loadText   string // why it failed
+	loaded     bool
+	broken     error
+	closed     bool
 }
 
 // New makes a VM that has run nothing. It costs a few microseconds and kilobytes.
