@@ -148,3 +148,19 @@ func TestModels(t *testing.T) {
 		t.Errorf("window of an unknown model: %d, %v, asked %s last", n, err, s.last.URL)
 	}
 }
+
+// TestManyCalls checks that an answer may have many calls, but not any number.
+func TestManyCalls(t *testing.T) {
+	for n, ok := range map[int]bool{1000: true, maxBlocks: true, maxBlocks + 1: false} {
+		answer := conformance.Answer{Finish: llm.FinishToolCalls}
+		for i := range n {
+			answer.Calls = append(answer.Calls, conformance.Call{ID: fmt.Sprint("c", i), Name: "f", Args: []string{"{}"}})
+		}
+		for _, body := range []string{renderStream(answer), renderWhole(answer)} {
+			resp, err := client(t, &server{body: body}).Complete(t.Context(), &llm.Request{Model: "m"}, nil)
+			if (err == nil) != ok || ok && len(resp.Message.ToolCalls) != n {
+				t.Errorf("%d calls: %v", n, err)
+			}
+		}
+	}
+}

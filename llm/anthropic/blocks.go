@@ -40,8 +40,15 @@ func (d *decoder) find(e event) *block {
 	return d.open(e.index, kind)
 }
 
+// maxBlocks bounds the content blocks of one answer.
+const maxBlocks = 2000
+
 func (d *decoder) open(index int64, kind string) *block {
 	b := &block{index: index, kind: kind}
+	if len(d.blocks) == maxBlocks {
+		d.over = true
+		return b // goes nowhere
+	}
 	d.blocks = append(d.blocks, b)
 	return b
 }
@@ -136,11 +143,11 @@ func (b *block) sign(value []byte) {
 	}
 }
 
-// addTo adds the finished block to the message.
-func (b *block) addTo(m *llm.Message, origin string) {
+// addTo adds the finished block to the message, or to its text.
+func (b *block) addTo(m *llm.Message, content *strings.Builder, origin string) {
 	switch b.kind {
 	case "text":
-		m.Content += b.text.String()
+		content.WriteString(b.text.String())
 	case "thinking":
 		text := b.text.String()
 		raw := append([]byte(nil), `{"type":"thinking","thinking":`...)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 
 	"clm/llm"
 	"clm/llm/internal/jsonscan"
@@ -18,6 +19,7 @@ type decoder struct {
 	emit func(llm.Delta)
 
 	blocks []*block
+	over   bool // there were more than maxBlocks
 	begun  bool // the message was
 	ended  bool // message_stop has come, or the answer came in one piece
 	stop   string
@@ -90,6 +92,13 @@ func (d *decoder) event(ev sse.Event) error {
 		return d.fault(data)
 	}
 	d.take(kind, e)
+	return d.bounded()
+}
+
+func (d *decoder) bounded() error {
+	if d.over {
+		return d.resp.Failf(llm.ErrProtocol, "the answer holds more than %d blocks", maxBlocks)
+	}
 	return nil
 }
 
@@ -178,7 +187,7 @@ func (d *decoder) whole() error {
 	}
 	d.begun, d.ended = true, true
 	d.message(body)
-	return nil
+	return d.bounded()
 }
 
 func (d *decoder) fault(data []byte) error {
@@ -197,9 +206,11 @@ func (d *decoder) response(origin string) (*llm.Response, error) {
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer ended early, without message_stop: %w", io.ErrUnexpectedEOF)
 	}
 	m := llm.Message{Role: llm.RoleAssistant}
+	var content strings.Builder
 	for _, b := range d.blocks {
-		b.addTo(&m, origin)
+		b.addTo(&m, &content, origin)
 	}
+	m.Content = content.String()
 	finish := llm.FinishStop
 	switch d.stop {
 	case "max_tokens", "model_context_window_exceeded":

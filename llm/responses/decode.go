@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 
 	"clm/llm"
 	"clm/llm/internal/jsonscan"
@@ -18,6 +19,7 @@ type decoder struct {
 	emit func(llm.Delta)
 
 	items  []*item
+	over   bool   // there were more than maxItems
 	spoke  *item  // the last that text was shown of
 	status string // how the answer ended; empty while it has not
 	reason string // why it is incomplete
@@ -81,7 +83,17 @@ func (d *decoder) event(ev sse.Event) error {
 	if e.kind == "error" || !jsonscan.IsNull(e.err) {
 		return d.fault(data)
 	}
-	return d.take(e)
+	if err := d.take(e); err != nil {
+		return err
+	}
+	return d.bounded()
+}
+
+func (d *decoder) bounded() error {
+	if d.over {
+		return d.resp.Failf(llm.ErrProtocol, "the answer holds more than %d items", maxItems)
+	}
+	return nil
 }
 
 func parseEvent(data []byte) event {
@@ -175,7 +187,10 @@ func (d *decoder) whole() error {
 	if jsonscan.Member(body, "output") != nil {
 		status = "completed"
 	}
-	return d.answer(body, status)
+	if err := d.answer(body, status); err != nil {
+		return err
+	}
+	return d.bounded()
 }
 
 // answer takes a response object: its status, with a fallback for a server
@@ -256,10 +271,12 @@ func (d *decoder) response(origin string) (*llm.Response, error) {
 	}
 	m := llm.Message{Role: llm.RoleAssistant}
 	cut := d.status == "incomplete"
+	var content strings.Builder
 	for _, it := range d.items {
-		it.addTo(&m, origin)
+		it.addTo(&m, &content, origin)
 		cut = cut || it.kind == "function_call" && it.status == "incomplete"
 	}
+	m.Content = content.String()
 	finish := llm.FinishStop
 	switch {
 	case cut && d.reason == "content_filter":

@@ -27,6 +27,9 @@ type item struct {
 	announce bool   // people know about the call
 }
 
+// maxItems bounds the output items of one answer.
+const maxItems = 2000
+
 // find returns the item that an event is about, opening one of this kind where
 // its beginning was lost. An event that does not say which is about the last.
 func (d *decoder) find(e event, kind string) *item {
@@ -48,6 +51,10 @@ func (d *decoder) find(e event, kind string) *item {
 	it := &item{index: e.index, id: string(e.itemID), kind: kind}
 	if !e.indexed {
 		it.index = int64(len(d.items))
+	}
+	if len(d.items) == maxItems {
+		d.over = true
+		return it // goes nowhere
 	}
 	d.items = append(d.items, it)
 	return it
@@ -182,11 +189,11 @@ func (it *item) keep(data []byte) {
 	}
 }
 
-// addTo adds the finished item to the message.
-func (it *item) addTo(m *llm.Message, origin string) {
+// addTo adds the finished item to the message, or to its text.
+func (it *item) addTo(m *llm.Message, content *strings.Builder, origin string) {
 	switch it.kind {
 	case "message":
-		m.Content += it.text.String()
+		content.WriteString(it.text.String())
 	case "function_call":
 		m.ToolCalls = append(m.ToolCalls, it.call(m.ToolCalls))
 	default:
