@@ -149,6 +149,25 @@ func TestModels(t *testing.T) {
 	}
 }
 
+func TestURL(t *testing.T) {
+	for base, want := range map[string]string{
+		"https://api.anthropic.com":         "https://api.anthropic.com/v1/messages",
+		"https://api.anthropic.com/":        "https://api.anthropic.com/v1/messages",
+		"https://api.anthropic.com/v1":      "https://api.anthropic.com/v1/messages",
+		"http://gateway/anthropic":          "http://gateway/anthropic/messages",
+		"http://gateway/v1/messages?beta=1": "http://gateway/v1/messages?beta=1",
+	} {
+		s := &server{body: renderWhole(conformance.Answer{})}
+		c, err := New(llm.Connection{URL: base}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Complete(t.Context(), &llm.Request{Model: "m"}, nil); err != nil || s.last.URL.String() != want {
+			t.Errorf("%s: asked %s, %v", base, s.last.URL, err)
+		}
+	}
+}
+
 // TestManyCalls checks that an answer may have many calls, but not any number.
 func TestManyCalls(t *testing.T) {
 	for n, ok := range map[int]bool{1000: true, maxBlocks: true, maxBlocks + 1: false} {

@@ -36,6 +36,10 @@ type outputLimit struct {
 // New makes a client for a connection. It makes no request. The error is an
 // [*llm.Error] for a URL that cannot be used.
 func New(conn llm.Connection, rt http.RoundTripper) (*Client, error) {
+	// The vendor's own settings name the server without the version.
+	if base := strings.TrimRight(conn.URL, "/"); strings.HasSuffix(base, "://api.anthropic.com") {
+		conn.URL = base + "/v1"
+	}
 	h, err := wire.New(conn, rt, path, authorise)
 	if err != nil {
 		return nil, err

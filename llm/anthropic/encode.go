@@ -194,6 +194,8 @@ func appendResult(b []byte, m llm.Message) []byte {
 	case text:
 		b = append(b, `,"content":`...)
 		b = jsonscan.AppendString(b, m.Content)
+	case m.Failed: // the API wants to hear why
+		b = append(b, `,"content":"failed"`...)
 	}
 	if m.Failed {
 		b = append(b, `,"is_error":true`...)

@@ -92,6 +92,7 @@ func TestRequestOfOddConversations(t *testing.T) {
 				{Role: llm.RoleUser, Content: "e"},
 			}, "user2 assistant2 user1",
 		},
+		{"a failure without a word", []llm.Message{{Role: llm.RoleTool, ToolCallID: "a", Failed: true}}, "user1"},
 		{"blank text", []llm.Message{{Role: llm.RoleUser, Content: "a"}, {Role: llm.RoleAssistant, Content: " \n"}, {Role: llm.RoleUser, Content: "e"}}, "user2"},
 	}
 	for _, tt := range tests {
