@@ -24,6 +24,7 @@ type testVM struct {
 	burned   int64
 	deadline time.Time
 	dead     error // why the run was aborted
+	fault    error // a Go panic that is no Lua error
 	ticks    int
 	depth    int
 	out      strings.Builder
@@ -173,7 +174,8 @@ func (v *testVM) call(fn lua.LValue, args ...lua.LValue) ([]lua.LValue, lua.LVal
 			}
 			return nil, e.Object, false
 		}
-		return nil, lua.LString("PANIC: " + err.Error()), false
+		v.fault = err
+		return nil, lua.LString(err.Error()), false
 	}
 	results := make([]lua.LValue, t.GetTop())
 	for i := range results {
@@ -202,8 +204,8 @@ func (v *testVM) run(tb testing.TB, code string) ([]lua.LValue, lua.LValue, bool
 		return nil, lua.LString(err.Error()), false
 	}
 	results, e, ok := v.call(fn, args...)
-	if !ok && strings.HasPrefix(e.String(), "PANIC") {
-		tb.Fatalf("%s\n%s", code, e)
+	if v.fault != nil {
+		tb.Fatalf("%s\n%v", code, v.fault)
 	}
 	return results, e, ok
 }
