@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Play answers a request with a script, see the package's documentation. dir
@@ -149,6 +150,9 @@ func (p *player) tool(id string, index int, name, args string) bool {
 	}
 	for len(args) > 0 {
 		n := min(fragment, len(args))
+		for n < len(args) && !utf8.RuneStart(args[n]) {
+			n++ // a fragment is text of its own in JSON: no character may be cut
+		}
 		if !p.chunk(delta{call: true, index: index, text: args[:n]}) {
 			return false
 		}
