@@ -150,6 +150,45 @@ func TestCompactionWithoutProgress(t *testing.T) {
 	}
 }
 
+// TestCompactionOfALongTurn runs one turn of 300 batches of parallel calls and
+// compacts whenever the conversation is large, between batches: the task and
+// what the last summary said stay, and the size stays bounded.
+func TestCompactionOfALongTurn(t *testing.T) {
+	const limit = 8000
+	h := NewHistory([]Message{user("the mission")})
+	compactions := 0
+	for i := range 300 {
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		h.Append(calls(a+" run", b+" run"), result(b, strings.Repeat("y", 100)), result(a, strings.Repeat("x", 100)))
+		if h.Bytes() < limit {
+			continue
+		}
+		p, err := PlanCompaction(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := p.Request()[0].Content; compactions > 0 && !strings.Contains(text, fmt.Sprint("summary number ", compactions)) {
+			t.Fatalf("the earlier summary is not in the request for the next:\n%s", text)
+		}
+		compactions++
+		msgs, err := p.Apply(fmt.Sprint("summary number ", compactions))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Clear()
+		h.Append(msgs...)
+		got := h.Request("o/m")
+		checkRules(t, got, "o/m")
+		want := fmt.Sprintf("the mission SUMMARY a%d =a%d =b%d a%d =a%d =b%d", i-1, i-1, i-1, i, i, i)
+		if heads(got) != want || h.Bytes() > limit/4 {
+			t.Fatalf("after batch %d: %s (%d bytes), want %s", i, heads(got), h.Bytes(), want)
+		}
+	}
+	if compactions < 5 || compactions > 60 {
+		t.Errorf("%d compactions", compactions)
+	}
+}
+
 // TestCompactionProperties compacts random conversations again and again, with
 // messages in between: pairs stay whole, what must be kept is there as it was,
 // the result is smaller, and it ends.
