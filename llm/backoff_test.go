@@ -36,6 +36,7 @@ func TestBackoff(t *testing.T) {
 		{"absurd wait", &Error{Kind: ErrOverloaded, RetryAfter: 1e9 * s}, 0, []time.Duration{60 * s, 60 * s, 60 * s, 60 * s}},
 		{"refused", &Error{Kind: ErrNetwork, Err: refused}, 1, []time.Duration{s / 2}},
 		{"unknown host", &Error{Kind: ErrNetwork, Err: unknown}, 1, []time.Duration{s / 2}},
+		{"silent", &Error{Kind: ErrNetwork, Err: ErrSilent}, 1, nil},
 		{"quota", &Error{Kind: ErrQuota, Status: 429, RetryAfter: s}, 1, nil},
 		{"in the answer", &Error{Kind: ErrNetwork, Started: true}, 1, nil},
 		{"error in a 200", &Error{Kind: ErrOverloaded, Started: true}, 1, nil},

@@ -11,6 +11,10 @@ import (
 // maxErrorText bounds an error's text, in bytes.
 const maxErrorText = 600
 
+// ErrSilent is the cause of an [ErrNetwork] when a server accepted a request
+// and then said nothing for so long that asking again would not help.
+var ErrSilent = errors.New("the server was silent for too long")
+
 // Error is one line of bounded length: where, what, and the way out where
 // there is one.
 func (e *Error) Error() string {
@@ -50,9 +54,10 @@ func (e *Error) Is(target error) bool {
 }
 
 // Retryable reports whether the same request may succeed a moment later:
-// the server was busy, or could not be reached. Never once a 200 had arrived.
+// the server was busy, or could not be reached. Never once a 200 had arrived,
+// nor after [ErrSilent].
 func (e *Error) Retryable() bool {
-	if e.Started {
+	if e.Started || errors.Is(e.Err, ErrSilent) {
 		return false
 	}
 	switch e.Kind {

@@ -28,14 +28,22 @@ func chunks200() []string {
 
 // BenchmarkStream200 answers over sockets, client and server in this process,
 // 100 at once. cpu-ms/op is the processor time of both; "floor" reads the
-// same bytes and decodes nothing.
+// same bytes and decodes nothing. The server sends each chunk by itself, or 20
+// at once.
 func BenchmarkStream200(b *testing.B) {
+	b.Run("each", func(b *testing.B) { stream200(b, 1) })
+	b.Run("by20", func(b *testing.B) { stream200(b, 20) })
+}
+
+func stream200(b *testing.B, flush int) {
 	events := chunks200()
 	server, err := llmtest.ListenTCP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		for _, ev := range events {
+		for i, ev := range events {
 			_, _ = io.WriteString(w, ev)
-			w.(http.Flusher).Flush()
+			if i%flush == 0 {
+				w.(http.Flusher).Flush()
+			}
 		}
 	}))
 	if err != nil {

@@ -16,11 +16,12 @@ import (
 	"clm/llm"
 )
 
-// How long a server may be silent. The first is long: a local server reads a
-// large prompt for minutes before it sends a header, and without streaming it
-// sends nothing until the whole answer is there.
+// How long a server may be silent. The first two are long: a local server
+// reads a large prompt for minutes before it sends a header, and without
+// streaming it sends nothing until the whole answer is there.
 const (
-	HeaderTimeout = 20 * time.Minute
+	HeaderTimeout = 10 * time.Minute
+	WholeTimeout  = 20 * time.Minute
 	IdleTimeout   = 5 * time.Minute
 	askTimeout    = 10 * time.Second // for lists and properties
 	drainTimeout  = time.Second
@@ -37,10 +38,7 @@ const (
 	maxCode    = 40
 )
 
-var (
-	errSilent = errors.New("the server was silent for too long")
-	errLarge  = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
-)
+var errLarge = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
 
 // Client sends the requests of one dialect over one connection. It is
 // immutable and may be used concurrently.
@@ -94,11 +92,13 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, stream bool
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Accept-Encoding", "gzip")
+	silence := WholeTimeout
 	if stream {
+		silence = HeaderTimeout
 		r.Header.Set("Accept", "text/event-stream")
 		r.Header.Set("Accept-Encoding", "identity") // a compressor would hold chunks back
 	}
-	return c.do(ctx, r, HeaderTimeout, IdleTimeout)
+	return c.do(ctx, r, silence, IdleTimeout)
 }
 
 // Get reads a JSON value from path below the connection's URL into v.
@@ -138,7 +138,7 @@ func (c *Client) get(ctx context.Context, u *url.URL, v any) error {
 func (c *Client) do(ctx context.Context, r *http.Request, header, idle time.Duration) (*Response, error) {
 	c.headers(r)
 	inner, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(header, func() { cancel(errSilent) })
+	timer := time.AfterFunc(header, func() { cancel(llm.ErrSilent) })
 	resp := &Response{c: c, ctx: inner, outer: ctx, cancel: cancel, timer: timer, idle: idle, where: c.scrub.Text(where(r.Method, r.URL))}
 	h, err := c.rt.RoundTrip(r.WithContext(inner))
 	if err != nil {
@@ -178,8 +178,8 @@ func describe(err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
-	case errors.Is(err, errSilent):
-		return errSilent.Error()
+	case errors.Is(err, llm.ErrSilent):
+		return llm.ErrSilent.Error()
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "unknown host " + dns.Name + "; check the URL"
 	case errors.Is(err, syscall.ECONNREFUSED):

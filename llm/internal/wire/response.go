@@ -208,8 +208,8 @@ func (r *Response) failed(err error) *llm.Error {
 	if cause := r.outer.Err(); cause != nil {
 		return r.fault(llm.ErrCanceled, cause.Error(), cause)
 	}
-	if context.Cause(r.ctx) == errSilent {
-		err = errSilent
+	if errors.Is(context.Cause(r.ctx), llm.ErrSilent) {
+		err = llm.ErrSilent
 	}
 	var own *llm.Error
 	if errors.As(err, &own) { // of a transport that knows better, as a replay does
