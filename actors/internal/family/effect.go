@@ -13,7 +13,7 @@ import (
 // soon after ctx ends. A panic in f ends the node.
 func (n *Node) Go(name string, f func(ctx context.Context) any) {
 	id := n.begin(name)
-	go func() {
+	n.sys.crew.run(func() {
 		var out any
 		defer func() {
 			if r := recover(); r != nil {
@@ -24,7 +24,7 @@ func (n *Node) Go(name string, f func(ctx context.Context) any) {
 			n.end(id)
 		}()
 		out = f(n.ctx)
-	}()
+	})
 }
 
 func (n *Node) begin(name string) uint64 {

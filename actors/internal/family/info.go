@@ -26,7 +26,7 @@ type Info struct {
 func (n *Node) Info() Info {
 	i := Info{
 		Kind: n.Kind.String(), Name: n.Name, Age: n.sys.Clock.Now().Sub(n.born),
-		High: int(n.high.Load()), Mailbox: n.mailbox.UserMessageCount(),
+		High: n.mailbox.highWater(), Mailbox: n.mailbox.UserMessageCount(),
 	}
 	if s := n.state.Load(); s != nil {
 		i.State = *s

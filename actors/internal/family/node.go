@@ -43,12 +43,11 @@ type Node struct {
 	undo     func() bool // disarms the stop that follows the context's end
 	deadline Timer
 	done     chan struct{}
-	mailbox  actor.Mailbox
+	mailbox  *mailbox
 	stopping bool // touched by the actor's goroutine alone
 
 	last    atomic.Pointer[string]
 	state   atomic.Pointer[string]
-	high    atomic.Int32 // mailbox high-water mark
 	outcome atomic.Pointer[error]
 
 	mu       sync.Mutex
@@ -64,6 +63,7 @@ func (s *System) spawn(ctx context.Context, parent *Node, sp actor.SpawnerContex
 		Kind: spec.Kind, Name: spec.Name, sys: s, parent: parent, behavior: spec.Behavior,
 		born: s.Clock.Now(), done: make(chan struct{}),
 	}
+	n.mailbox = newMailbox(s)
 	n.ctx, n.cancel = context.WithCancelCause(ctx)
 	if spec.Timeout > 0 {
 		n.deadline = s.Clock.AfterFunc(spec.Timeout, func() { n.cancel(context.DeadlineExceeded) })
@@ -72,7 +72,7 @@ func (s *System) spawn(ctx context.Context, parent *Node, sp actor.SpawnerContex
 	s.spawned[n.Kind].Add(1)
 	id := n.Kind.String() + "/" + s.Actors.ProcessRegistry.NextId()
 	props := actor.PropsFromProducer(func() actor.Actor { return n },
-		actor.WithMailbox(n.newMailbox), actor.WithOnInit(func(c actor.Context) { n.pid = c.Self() }))
+		actor.WithMailbox(func() actor.Mailbox { return n.mailbox }), actor.WithOnInit(func(c actor.Context) { n.pid = c.Self() }))
 	if _, err := sp.SpawnNamed(props, id); err != nil {
 		s.kinds[n.Kind].Add(-1)
 		n.cancel(err)
@@ -80,13 +80,6 @@ func (s *System) spawn(ctx context.Context, parent *Node, sp actor.SpawnerContex
 		return nil, fmt.Errorf("spawn %s: %w", id, err)
 	}
 	return n, nil
-}
-
-var unbounded = actor.Unbounded()
-
-func (n *Node) newMailbox() actor.Mailbox {
-	n.mailbox = unbounded()
-	return n.mailbox
 }
 
 // Spawn starts a child. Only from the node's own Receive.
@@ -171,7 +164,13 @@ func (n *Node) Receive(c actor.Context) {
 		n.stop(c)
 	case *actor.Stopped:
 		n.sys.kinds[n.Kind].Add(-1)
+		n.mailbox.end()
 		close(n.done)
+		if n.parent == nil {
+			n.sys.crew.dismiss()
+		}
+	case *actor.DeadLetterResponse: // a request of ours found nobody
+		n.deliver(c, Refused{ErrStopped})
 	case *actor.Terminated:
 		// A system message overtakes what the child sent before it ended;
 		// through the mailbox it comes after.
@@ -228,9 +227,6 @@ func (n *Node) panicked(p *PanicError) {
 
 func (n *Node) observe(c actor.Context, message any) {
 	n.last.Store(typeName(message))
-	if q := int32(n.mailbox.UserMessageCount()); q > n.high.Load() {
-		n.high.Store(q)
-	}
 	if n.sys.Trace != nil {
 		n.sys.Trace(Trace{From: kindOf(c.Sender()), To: n.Kind, ToPath: n.Path(), Message: message})
 	}
