@@ -41,61 +41,32 @@ func (p *parser) prologue() []ast.Stmt {
 	return out
 }
 
-// padLabels and loopBody: patchCode follows jumps to jumps, but takes the operand
-// of a JMP that it patched before for a label's number. What a backward jump
-// leads to must not be a JMP.
-func (p *parser) padLabels(in []ast.Stmt) []ast.Stmt {
-	for i := 0; i < len(in); i++ {
-		if _, ok := in[i].(*ast.LabelStmt); ok && startsWithJump(in[i+1:]) {
-			in = append(in[:i+1], append([]ast.Stmt{p.pad(in[i].Line())}, in[i+1:]...)...)
-		}
+// padded makes sure that the body of a loop without a condition has an
+// instruction. patchCode follows jumps to jumps, but takes the operand of a JMP
+// that it patched before for a label's number: what a backward jump leads to must
+// not be a JMP. Nothing else starts with one, as constants in conditions are
+// folded and breaks are gotos, which start with CLOSE.
+func (p *parser) padded(body []ast.Stmt, cond ast.Expr, line int) []ast.Stmt {
+	if truth(cond) < 0 || !empty(body) {
+		return body
 	}
-	return in
+	return append([]ast.Stmt{localTo(line, []string{p.temp()})}, body...)
 }
 
-func (p *parser) loopBody(in []ast.Stmt, line int) []ast.Stmt {
-	if startsWithJump(in) {
-		return append([]ast.Stmt{p.pad(line)}, in...)
-	}
-	return in
-}
-
-// pad is one instruction without effect.
-func (p *parser) pad(line int) ast.Stmt {
-	return block_(line, localTo(line, []string{p.temp()}))
-}
-
-// startsWithJump reports whether the first instruction of statements is a JMP.
-func startsWithJump(in []ast.Stmt) bool {
-	jump, _ := firstJump(in)
-	return jump
-}
-
-func firstJump(in []ast.Stmt) (jump, some bool) {
+// empty reports whether statements make no instructions.
+func empty(in []ast.Stmt) bool {
 	for _, s := range in {
 		switch s := s.(type) {
 		case *ast.LabelStmt:
-			continue
 		case *ast.DoBlockStmt:
-			if j, some := firstJump(s.Stmts); some {
-				return j, true
+			if !empty(s.Stmts) {
+				return false
 			}
-			continue
-		case *ast.WhileStmt:
-			if truth(s.Condition) != 1 {
-				return false, true
-			}
-			j, some := firstJump(s.Stmts)
-			return j || !some, true
-		case *ast.RepeatStmt:
-			if j, some := firstJump(s.Stmts); some {
-				return j, true
-			}
-			return truth(s.Condition) >= 0, true
+		default:
+			return false
 		}
-		return false, true
 	}
-	return false, false
+	return true
 }
 
 // assign lowers an assignment.

@@ -136,7 +136,7 @@ func (p *parser) stmts() []ast.Stmt {
 		p.depth = max(p.depth, around)
 		p.leave()
 	}
-	return p.padLabels(out)
+	return out
 }
 
 // block parses a block with a scope of its own.
@@ -154,7 +154,7 @@ func (p *parser) block() []ast.Stmt {
 // body parses "do … end" of a loop that began at line; what is its keyword.
 func (p *parser) body(what kind, line int) []ast.Stmt {
 	p.expect(tDo)
-	out := p.loopBody(p.block(), line)
+	out := p.block()
 	p.closing(tEnd, what, line)
 	return out
 }
@@ -264,7 +264,7 @@ func (p *parser) whileStmt(line int) []ast.Stmt {
 	p.next()
 	first := len(p.fn.gotos)
 	cond := p.expr()
-	s := &ast.WhileStmt{Condition: cond, Stmts: p.body(tWhile, line)}
+	s := &ast.WhileStmt{Condition: cond, Stmts: p.padded(p.body(tWhile, line), cond, line)}
 	s.SetLine(line)
 	s.SetLastLine(p.last)
 	out := p.breakable(s, first)
@@ -278,7 +278,7 @@ func (p *parser) repeatStmt(line int) ast.Stmt {
 	p.next()
 	first := len(p.fn.gotos)
 	p.openBlock(true)
-	body := p.loopBody(p.stmts(), line)
+	body := p.stmts()
 	if p.ended {
 		// the condition is part of the body, which leaves by a break
 		p.ended = false
@@ -289,7 +289,8 @@ func (p *parser) repeatStmt(line int) ast.Stmt {
 		return p.breakable(s, first)
 	}
 	p.closing(tUntil, tRepeat, line)
-	s := &ast.RepeatStmt{Condition: p.expr(), Stmts: body}
+	cond := p.expr()
+	s := &ast.RepeatStmt{Condition: cond, Stmts: p.padded(body, cond, line)}
 	s.SetLine(line)
 	s.SetLastLine(p.last)
 	p.closeBlock()

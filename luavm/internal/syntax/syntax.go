@@ -119,7 +119,7 @@ func (p *parser) finish(f *lua.FunctionProto, name string) error {
 		return &Error{name, max(f.LineDefined, 1), "function is too long"}
 	}
 	p.patch(f)
-	f.Code = slices.Clip(slices.Clone(f.Code))
+	f.Code = slices.Clone(f.Code)
 	f.DbgSourcePositions = slices.Clone(f.DbgSourcePositions)
 	f.Constants = slices.Clone(f.Constants)
 	f.DbgLocals = slices.Clone(f.DbgLocals)

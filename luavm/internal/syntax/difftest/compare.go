@@ -45,7 +45,9 @@ func (c *comparison) seeds(from uint64, n int) error {
 			}
 		}
 		from += uint64(len(programs))
-		n -= len(programs)
+		if n -= len(programs); n > 0 && (c.same+c.different+c.skipped)%(25*batch) == 0 {
+			fmt.Fprintf(c.out, "same %d, different %d, skipped %d so far\n", c.same, c.different, c.skipped)
+		}
 	}
 	fmt.Fprintf(c.out, "same %d, different %d, skipped %d\n", c.same, c.different, c.skipped)
 	if len(bad) > 0 {
