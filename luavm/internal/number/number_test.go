@@ -47,7 +47,6 @@ func TestFormat(t *testing.T) {
 		want string
 	}{
 		{3, "3"},
-		{-0.0, "0"},
 		{1 << 53, "9007199254740992"},
 		{1<<53 + 2, "9.007199254741e+15"},
 		{0.1, "0.1"},
@@ -58,6 +57,7 @@ func TestFormat(t *testing.T) {
 		{-math.NaN(), "nan"},
 		{math.Sqrt(-1), "-nan"},
 		{zero, "0"},
+		{-zero, "0"},
 	} {
 		if got := Format(lua.LNumber(c.f)); got != c.want {
 			t.Errorf("Format(%v) is %s, want %s", c.f, got, c.want)
@@ -188,7 +188,11 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if base >= 2 && base <= 36 {
-			ParseBase(s, base)
+			if v, ok := ParseBase(s, base); ok {
+				if _, ok := ToInt(v); !ok {
+					t.Errorf("%q in base %d is %v", s, base, v)
+				}
+			}
 		}
 	})
 }

@@ -22,7 +22,7 @@ func fuzzCall(t *testing.T, code string, values ...lua.LValue) {
 	elapsed := stopwatch()
 	v.deadline = time.Now().Add(20 * time.Millisecond)
 	_, _, ok := v.call(fn, values...)
-	if took := elapsed(); took > 200*time.Millisecond {
+	if took := elapsed(); took > slowdown*200*time.Millisecond {
 		t.Errorf("took %v", took)
 	}
 	endOf(t, v, ok)
