@@ -114,7 +114,7 @@ func (p *parser) operation(op kind, a, b ast.Expr, line int) ast.Expr {
 	case '%':
 		return p.modulo(a, b, line)
 	case tIDiv:
-		if n, ok := literal(b); ok && n.float && n.f == 0 {
+		if floatZero(b) {
 			return p.arithmetic("/", a, b, line) // an infinity or NaN, not an error
 		}
 	}
@@ -188,6 +188,16 @@ func (p *parser) arithmetic(op string, a, b ast.Expr, line int) ast.Expr {
 	return at(&ast.ArithmeticOpExpr{Operator: op, Lhs: a, Rhs: b}, line)
 }
 
+// floatZero reports whether e is the literal 0.0 or -0.0.
+func floatZero(e ast.Expr) bool {
+	if m, ok := e.(*ast.UnaryMinusOpExpr); ok {
+		v, ok := m.Expr.(*ast.IdentExpr)
+		return ok && v.Value == zeroName
+	}
+	n, ok := literal(e)
+	return ok && n.float && n.f == 0
+}
+
 func fold(op string, x, y float64) float64 {
 	switch op {
 	case "+":
@@ -226,8 +236,11 @@ func (p *parser) folded(v float64, float bool, line int) ast.Expr {
 func (p *parser) modulo(a, b ast.Expr, line int) ast.Expr {
 	op := &ast.ArithmeticOpExpr{Operator: "%", Lhs: a, Rhs: b}
 	op.SetLine(line)
+	if floatZero(b) {
+		return op
+	}
 	if n, ok := literal(b); ok {
-		if n.value() == 0 && !n.float {
+		if n.i == 0 && !n.float {
 			return p.call(Mod, line, single(a), b)
 		}
 		if x, ok := literal(a); ok {
