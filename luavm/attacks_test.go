@@ -268,6 +268,7 @@ func watch(t *testing.T, a attack, f func() luavm.Result) {
 	took := min(time.Since(start), cpuTime()-cpu) // other work on the machine does not count
 	close(stop)
 	most := <-peak
+	t.Logf("%v, %d MiB, %.60q", took, (most-base)>>20, r.Text)
 	if !regexp.MustCompile(a.want).MatchString(r.Text) {
 		t.Errorf("ended with %.300q, want %s", r.Text, a.want)
 	}

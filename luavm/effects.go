@@ -143,7 +143,7 @@ func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 func (v *VM) free() int64 {
 	if v.limit-v.live-v.alloc < v.limit/2 {
 		v.walk()
-		v.trigger = max(v.limit-v.live, minTrigger)
+		v.trigger = max((v.limit-v.live)/2, minTrigger)
 	}
 	return max(v.limit-v.live-v.alloc, 0)
 }

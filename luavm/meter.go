@@ -141,7 +141,7 @@ func (v *VM) overTrigger(n int64) {
 		panic(v.task.abort)
 	}
 	v.alloc = n
-	v.trigger = max(v.limit-v.live, minTrigger)
+	v.trigger = max((v.limit-v.live)/2, minTrigger)
 }
 
 func mib(n int64) string {

@@ -198,12 +198,18 @@ func (t *Task) await(want Want) Answer {
 	return t.answer
 }
 
-// end stops a task that is not running, for the reason a.
+// end stops a task for the reason a: at once, or at its next check if it runs.
 func (t *Task) end(a *abort) {
-	if t.ended {
+	v := t.call.vm
+	switch {
+	case t.ended:
+		return
+	case t == v.task:
+		if t.abort == nil {
+			t.abort = a
+		}
 		return
 	}
-	v := t.call.vm
 	t.abort = a
 	if t.next != nil {
 		running := v.task
@@ -242,5 +248,8 @@ func (t *Task) settle() {
 	t.killers = nil
 	if t == c.main {
 		c.conclude()
+	}
+	if len(c.tasks) == 0 {
+		c.drop()
 	}
 }

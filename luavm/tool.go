@@ -161,19 +161,23 @@ func (c *Call) abortWith(a *abort) {
 	}
 }
 
-// cancelRest ends the children that main left behind, and closes the call's books.
+// cancelRest ends the children that main left behind.
 func (c *Call) cancelRest(y *Yield) {
-	v := c.vm
 	y.Spawned = nil
 	for _, t := range slices.Clone(c.tasks) {
 		t.end(&abort{text: "task cancelled", cancel: true})
 		y.Cancelled = append(y.Cancelled, t)
 	}
+}
+
+// drop closes the books of a call whose last task has ended. Handles in the plugin's variables may refer to it still.
+func (c *Call) drop() {
+	v := c.vm
 	v.calls = slices.DeleteFunc(v.calls, func(o *Call) bool { return o == c })
-	c.failed = nil
+	c.failed, c.rawArgs, c.config, c.configT = nil, "", nil, nil
 	if c.over != nil && c.over.memory && v.broken == nil {
 		v.walk()
-		v.trigger = max(v.limit-v.live, minTrigger)
+		v.trigger = max((v.limit-v.live)/2, minTrigger)
 		if v.live > v.limit*3/4 {
 			v.broken = fmt.Errorf("plugin %s: out of memory, and %d of %d bytes are still in use", v.program.name, v.live, v.limit)
 		}

@@ -203,17 +203,16 @@ func (v *VM) serveKills() {
 	v.kills = nil
 	v.mu.Unlock()
 	for _, k := range kills {
-		if k.task == v.task {
-			if k.task.abort == nil {
-				k.task.abort = &abort{text: k.reason, cancel: true}
-			}
-			k.task.killers = append(k.task.killers, k.done)
-			continue
+		t, c := k.task, k.task.call
+		t.end(&abort{text: k.reason, cancel: true})
+		if t == c.main && t.ended {
+			c.endTasks() // nobody is left to wait for them
 		}
-		if !k.task.ended {
-			k.task.end(&abort{text: k.reason, cancel: true})
+		if t.ended {
+			close(k.done)
+		} else {
+			t.killers = append(t.killers, k.done)
 		}
-		close(k.done)
 	}
 }
 

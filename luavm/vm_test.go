@@ -438,3 +438,27 @@ func TestSharedProgram(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Killing main ends its children, also the one that runs at that moment.
+func TestKillMainEndsChildren(t *testing.T) {
+	v := load(t, luavm.Options{}, register("t", `
+		clm.spawn(function() while true do end end)
+		clm.spawn(function() clm.sleep(1) end)
+		clm.sleep(1)`), helloPlugin)
+	c := v.Call("t", "")
+	children := step(t, c.Main()).Spawned
+	step(t, children[1])
+	done := make(chan luavm.Yield)
+	go func() { done <- children[0].Step(bg, luavm.Answer{}) }()
+	time.Sleep(10 * time.Millisecond)
+	c.Main().Kill("enough")
+	if y := <-done; !y.Done {
+		t.Errorf("the running child goes on: %+v", y)
+	}
+	for _, task := range []*luavm.Task{c.Main(), children[1]} {
+		if y := task.Step(bg, luavm.Answer{}); !y.Done {
+			t.Errorf("task %d goes on", task.ID())
+		}
+	}
+	greet(t, v)
+}

@@ -159,6 +159,10 @@ func (w *walker) run() {
 			if t, ok := x.Value.(*Task); ok {
 				w.outcome(t)
 			}
+			if c, ok := x.Value.(*Call); ok {
+				w.total += 512
+				w.bytes(c.rawArgs)
+			}
 		}
 	}
 }
