@@ -1,6 +1,10 @@
 package stdlib
 
-import "strings"
+import (
+	"strings"
+
+	"clm/luavm/internal/number"
+)
 
 // Reword turns the text of an error that gopher-lua itself has raised into the
 // words of Lua 5.4; other texts come back as they are. The metatables of
@@ -45,14 +49,14 @@ var rewordings = []struct {
 	{"__unm undefined", func(string) string { return "attempt to perform arithmetic on a table value" }},
 	{"__len undefined", func(string) string { return "attempt to get length of a userdata value" }},
 	{"attempt to compare ", func(rest string) string {
-		a, b, ok := strings.Cut(strings.ReplaceAll(rest, "channel", "number"), " with ")
+		a, b, ok := strings.Cut(rest, " with ")
 		switch {
 		case !ok:
 			return ""
 		case a == b:
 			return "attempt to compare two " + a + " values"
 		}
-		return "attempt to compare " + a + " with " + b
+		return "attempt to compare " + plainType(a, b) + " with " + plainType(b, a)
 	}},
 	{"attempt to call a non-function object", func(string) string { return "attempt to call a table value" }},
 	{"attempt to index a non-table object(", func(rest string) string {
@@ -62,7 +66,21 @@ var rewordings = []struct {
 		}
 		return "attempt to index a " + typ + " value"
 	}},
+	{"too many recursions in gettable", func(string) string { return "'__index' chain too long; possibly a loop" }},
+	{"too many recursions in settable", func(string) string { return "'__newindex' chain too long; possibly a loop" }},
 	{"registry overflow", func(string) string { return "stack overflow" }},
+}
+
+// plainType names a type for people. gopher-lua cannot compare a boxed integer
+// with other numbers; then "number" alone would not tell what is wrong.
+func plainType(typ, other string) string {
+	switch {
+	case typ != number.Int(0).Type().String():
+		return typ
+	case other == "number":
+		return "an integer beyond 2^53"
+	}
+	return "number"
 }
 
 func firstWord(s string) string {
