@@ -3,11 +3,11 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"clm/llm"
 	"clm/llm/internal/jsonscan"
+	"clm/llm/internal/wire"
 )
 
 // block is a content block of an answer.
@@ -177,20 +177,7 @@ func (b *block) call(others []llm.ToolCall) llm.ToolCall {
 	if args == "" {
 		args = "{}"
 	}
-	id := b.id
-	for n := len(others) + 1; id == "" || hasID(others, id); n++ {
-		id = "call_" + strconv.Itoa(n)
-	}
-	return llm.ToolCall{ID: id, Name: b.name, Args: args}
-}
-
-func hasID(calls []llm.ToolCall, id string) bool {
-	for _, c := range calls {
-		if c.ID == id {
-			return true
-		}
-	}
-	return false
+	return llm.ToolCall{ID: wire.FreeID(b.id, others), Name: b.name, Args: args}
 }
 
 // whole is a block of a kind that is kept as it came, with the input that may

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -66,46 +65,22 @@ func authorise(h http.Header, key string) {
 
 // Complete implements [llm.Client].
 func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
-	body := c.encode(req)
-	resp, err := c.http.Post(ctx, path, body, req.Stream)
-	if err != nil && c.learns(err, req) {
-		if again := c.encode(req); !bytes.Equal(again, body) {
-			resp, err = c.http.Post(ctx, path, again, req.Stream)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Close()
-	d := newDecoder(resp, emit)
-	if resp.Stream {
-		err = d.stream()
-	} else {
-		err = d.whole()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d.response(origin(req.Model))
+	return c.http.Exchange(
+		ctx, path, req.Stream, func() []byte { return c.encode(req) }, func(e *llm.Error) { c.learn(e, req) },
+		func(r *wire.Response) wire.Decoder { return newDecoder(r, emit, origin(req.Model)) },
+	)
 }
 
-// learns tells whether the server refused something that requests can do
-// without, and remembers it: cache marks, which some gateways do not know, or
-// an answer longer than the model can write.
-func (c *Client) learns(err error, req *llm.Request) bool {
-	var e *llm.Error
-	if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
-		return false
-	}
+// learn remembers what a server refused that requests can do without: cache
+// marks, which some gateways do not know, or an answer longer than the model
+// can write.
+func (c *Client) learn(e *llm.Error, req *llm.Request) {
 	if strings.Contains(e.Message, "cache_control") {
 		c.noMarks.Store(true)
-		return true
 	}
-	n := longest(e.Message)
-	if n > 0 {
+	if n := longest(e.Message); n > 0 {
 		c.limit.Store(&outputLimit{req.Model, n})
 	}
-	return n > 0
 }
 
 // longest reads how many tokens a model can write out of "max_tokens: 32000 >

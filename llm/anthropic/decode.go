@@ -2,8 +2,6 @@ package anthropic
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 
@@ -15,8 +13,9 @@ import (
 
 // decoder takes an answer apart, as it comes.
 type decoder struct {
-	resp *wire.Response
-	emit func(llm.Delta)
+	resp   *wire.Response
+	emit   func(llm.Delta)
+	origin string // of its reasoning
 
 	blocks []*block
 	over   bool // there were more than maxBlocks
@@ -27,39 +26,23 @@ type decoder struct {
 	model  string
 }
 
-func newDecoder(resp *wire.Response, emit func(llm.Delta)) *decoder {
+func newDecoder(resp *wire.Response, emit func(llm.Delta), origin string) *decoder {
 	if emit == nil {
 		emit = func(llm.Delta) {}
 	}
-	return &decoder{resp: resp, emit: emit}
+	return &decoder{resp: resp, emit: emit, origin: origin}
 }
 
-// stream reads an event stream up to its last event.
-func (d *decoder) stream() error {
-	events := sse.NewReader(d.resp)
-	for !d.ended {
-		ev, err := events.Next()
-		switch {
-		case err == nil:
-			err = d.event(ev)
-		case err == io.EOF:
-			return nil // whether that was all is for response to say
-		case errors.Is(err, sse.ErrTooLong):
-			err = d.resp.Failf(llm.ErrProtocol, "%w", err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// State implements [wire.Decoder].
+func (d *decoder) State() (whole, ended bool) { return d.ended, d.ended }
 
-func (d *decoder) event(ev sse.Event) error {
+// Event implements [wire.Decoder].
+func (d *decoder) Event(ev sse.Event) error {
 	data := bytes.TrimSpace(ev.Data)
-	if !json.Valid(data) {
+	if !jsonscan.Valid(data) {
 		switch {
 		case string(ev.Name) == "error":
-			return d.fault(data)
+			return d.resp.Reported(data)
 		case string(data) == "[DONE]", string(ev.Name) == "ping":
 			return nil
 		}
@@ -89,7 +72,7 @@ func (d *decoder) event(ev sse.Event) error {
 		kind = string(ev.Name)
 	}
 	if kind == "error" || !jsonscan.IsNull(e.err) {
-		return d.fault(data)
+		return d.resp.Reported(data)
 	}
 	d.take(kind, e)
 	return d.bounded()
@@ -167,15 +150,8 @@ func (d *decoder) message(b []byte) {
 	}
 }
 
-// whole reads an answer that came in one piece.
-func (d *decoder) whole() error {
-	body, err := d.resp.ReadAll()
-	if err != nil {
-		return err
-	}
-	if !json.Valid(body) {
-		return d.resp.Failf(llm.ErrProtocol, "the answer is not JSON: %.60q", body)
-	}
+// Whole implements [wire.Decoder].
+func (d *decoder) Whole(body []byte) error {
 	if jsonscan.Member(body, "content") == nil {
 		if err, ok := d.resp.Fault(body); ok {
 			return err
@@ -183,22 +159,15 @@ func (d *decoder) whole() error {
 		return nil
 	}
 	if failure := jsonscan.Member(body, "error"); !jsonscan.IsNull(failure) {
-		return d.fault(body)
+		return d.resp.Reported(body)
 	}
 	d.begun, d.ended = true, true
 	d.message(body)
 	return d.bounded()
 }
 
-func (d *decoder) fault(data []byte) error {
-	if err, ok := d.resp.Fault(data); ok {
-		return err
-	}
-	return d.resp.Failf(llm.ErrOverloaded, "the server reports an error without a word: %.60q", data)
-}
-
-// response is the answer, if there is a whole one.
-func (d *decoder) response(origin string) (*llm.Response, error) {
+// Response implements [wire.Decoder].
+func (d *decoder) Response() (*llm.Response, error) {
 	switch {
 	case !d.begun:
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer holds no message")
@@ -208,7 +177,7 @@ func (d *decoder) response(origin string) (*llm.Response, error) {
 	m := llm.Message{Role: llm.RoleAssistant}
 	var content strings.Builder
 	for _, b := range d.blocks {
-		b.addTo(&m, &content, origin)
+		b.addTo(&m, &content, d.origin)
 	}
 	m.Content = content.String()
 	finish := llm.FinishStop

@@ -1,9 +1,7 @@
 package responses
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"strings"
@@ -41,38 +39,17 @@ func bearer(h http.Header, key string) {
 
 // Complete implements [llm.Client].
 func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
-	body := c.encode(req)
-	resp, err := c.http.Post(ctx, path, body, req.Stream)
-	if err != nil && c.learns(err, req) {
-		if again := c.encode(req); !bytes.Equal(again, body) {
-			resp, err = c.http.Post(ctx, path, again, req.Stream)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Close()
-	d := newDecoder(resp, emit)
-	if resp.Stream {
-		err = d.stream()
-	} else {
-		err = d.whole()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d.response(origin(req.Model))
+	return c.http.Exchange(
+		ctx, path, req.Stream, func() []byte { return c.encode(req) }, func(e *llm.Error) { c.learn(e, req) },
+		func(r *wire.Response) wire.Decoder { return newDecoder(r, emit, origin(req.Model)) },
+	)
 }
 
-// learns tells whether the server refused to give the reasoning of this model
+// learn remembers that the server refused to give the reasoning of this model
 // in encrypted form. It is not asked for again.
-func (c *Client) learns(err error, req *llm.Request) bool {
-	var e *llm.Error
-	if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
-		return false
-	}
+func (c *Client) learn(e *llm.Error, req *llm.Request) {
 	if !refusesEncryption(strings.ToLower(e.Message)) {
-		return false
+		return
 	}
 	plain := map[string]bool{}
 	if old := c.plain.Load(); old != nil {
@@ -80,7 +57,6 @@ func (c *Client) learns(err error, req *llm.Request) bool {
 	}
 	plain[req.Model] = true
 	c.plain.Store(&plain)
-	return true
 }
 
 // refusesEncryption looks for the parameter in an error's text.

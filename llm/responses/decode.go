@@ -2,8 +2,6 @@ package responses
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 
@@ -15,8 +13,9 @@ import (
 
 // decoder takes an answer apart, as it comes.
 type decoder struct {
-	resp *wire.Response
-	emit func(llm.Delta)
+	resp   *wire.Response
+	emit   func(llm.Delta)
+	origin string // of its reasoning
 
 	items  []*item
 	over   bool   // there were more than maxItems
@@ -27,32 +26,15 @@ type decoder struct {
 	model  string
 }
 
-func newDecoder(resp *wire.Response, emit func(llm.Delta)) *decoder {
+func newDecoder(resp *wire.Response, emit func(llm.Delta), origin string) *decoder {
 	if emit == nil {
 		emit = func(llm.Delta) {}
 	}
-	return &decoder{resp: resp, emit: emit}
+	return &decoder{resp: resp, emit: emit, origin: origin}
 }
 
-// stream reads an event stream up to the event that ends the answer.
-func (d *decoder) stream() error {
-	events := sse.NewReader(d.resp)
-	for d.status == "" {
-		ev, err := events.Next()
-		switch {
-		case err == nil:
-			err = d.event(ev)
-		case err == io.EOF:
-			return nil // whether that was all is for response to say
-		case errors.Is(err, sse.ErrTooLong):
-			err = d.resp.Failf(llm.ErrProtocol, "%w", err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// State implements [wire.Decoder].
+func (d *decoder) State() (whole, ended bool) { return d.status != "", d.status != "" }
 
 // event is what the members of an event's data may hold.
 type event struct {
@@ -65,12 +47,13 @@ type event struct {
 	delta, item, response, text, err []byte
 }
 
-func (d *decoder) event(ev sse.Event) error {
+// Event implements [wire.Decoder].
+func (d *decoder) Event(ev sse.Event) error {
 	data := bytes.TrimSpace(ev.Data)
-	if !json.Valid(data) {
+	if !jsonscan.Valid(data) {
 		switch {
 		case string(ev.Name) == "error":
-			return d.fault(data)
+			return d.resp.Reported(data)
 		case string(data) == "[DONE]":
 			return nil
 		}
@@ -81,7 +64,7 @@ func (d *decoder) event(ev sse.Event) error {
 		e.kind = string(ev.Name)
 	}
 	if e.kind == "error" || !jsonscan.IsNull(e.err) {
-		return d.fault(data)
+		return d.resp.Reported(data)
 	}
 	if err := d.take(e); err != nil {
 		return err
@@ -171,15 +154,8 @@ func (d *decoder) end(e event) error {
 	return d.answer(e.response, fallback)
 }
 
-// whole reads an answer that came in one piece.
-func (d *decoder) whole() error {
-	body, err := d.resp.ReadAll()
-	if err != nil {
-		return err
-	}
-	if !json.Valid(body) {
-		return d.resp.Failf(llm.ErrProtocol, "the answer is not JSON: %.60q", body)
-	}
+// Whole implements [wire.Decoder].
+func (d *decoder) Whole(body []byte) error {
 	if inner := jsonscan.Member(body, "response"); !jsonscan.IsNull(inner) && jsonscan.Member(body, "output") == nil {
 		body = inner
 	}
@@ -239,13 +215,6 @@ func (d *decoder) answer(b []byte, status string) error {
 	return nil
 }
 
-func (d *decoder) fault(data []byte) error {
-	if err, ok := d.resp.Fault(data); ok {
-		return err
-	}
-	return d.resp.Failf(llm.ErrOverloaded, "the server reports an error without a word: %.60q", data)
-}
-
 func (d *decoder) takeUsage(b []byte) {
 	for name, value := range jsonscan.Members(b) {
 		switch string(name) {
@@ -261,8 +230,8 @@ func (d *decoder) takeUsage(b []byte) {
 	}
 }
 
-// response is the answer, if there is a whole one.
-func (d *decoder) response(origin string) (*llm.Response, error) {
+// Response implements [wire.Decoder].
+func (d *decoder) Response() (*llm.Response, error) {
 	switch {
 	case d.status == "" && len(d.items) == 0:
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer holds no message")
@@ -273,7 +242,7 @@ func (d *decoder) response(origin string) (*llm.Response, error) {
 	cut := d.status == "incomplete"
 	var content strings.Builder
 	for _, it := range d.items {
-		it.addTo(&m, &content, origin)
+		it.addTo(&m, &content, d.origin)
 		cut = cut || it.kind == "function_call" && it.status == "incomplete"
 	}
 	m.Content = content.String()

@@ -3,11 +3,11 @@ package responses
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"clm/llm"
 	"clm/llm/internal/jsonscan"
+	"clm/llm/internal/wire"
 )
 
 // item is an output item of an answer.
@@ -212,18 +212,5 @@ func (it *item) call(others []llm.ToolCall) llm.ToolCall {
 	if args == "" {
 		args = "{}"
 	}
-	id := it.callID
-	for n := len(others) + 1; id == "" || hasID(others, id); n++ {
-		id = "call_" + strconv.Itoa(n)
-	}
-	return llm.ToolCall{ID: id, Name: it.name, Args: args}
-}
-
-func hasID(calls []llm.ToolCall, id string) bool {
-	for _, c := range calls {
-		if c.ID == id {
-			return true
-		}
-	}
-	return false
+	return llm.ToolCall{ID: wire.FreeID(it.callID, others), Name: it.name, Args: args}
 }

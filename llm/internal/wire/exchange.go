@@ -1,0 +1,120 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"clm/llm"
+	"clm/llm/internal/jsonscan"
+	"clm/llm/internal/sse"
+)
+
+// Decoder takes one answer apart, in one dialect.
+type Decoder interface {
+	// Event takes an event of a stream.
+	Event(ev sse.Event) error
+	// Whole takes an answer that came as one JSON value.
+	Whole(body []byte) error
+	// State tells whether what came is a whole answer already, and whether
+	// nothing that matters can follow.
+	State() (whole, ended bool)
+	// Response is the answer, or why there is none.
+	Response() (*llm.Response, error)
+}
+
+// Exchange makes a request and reads its answer. encode makes its body. When
+// the server refuses the request, learn may find in the error what it does not
+// take and remember it; if encode then makes another body, that is sent.
+func (c *Client) Exchange(ctx context.Context, path string, stream bool,
+	encode func() []byte, learn func(*llm.Error), decoder func(*Response) Decoder,
+) (*llm.Response, error) {
+	body := encode()
+	resp, err := c.Post(ctx, path, body, stream)
+	var e *llm.Error
+	if errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity) {
+		learn(e)
+		if again := encode(); !bytes.Equal(again, body) {
+			resp, err = c.Post(ctx, path, again, stream)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Close()
+	d := decoder(resp)
+	if resp.Stream {
+		err = resp.events(d)
+	} else {
+		err = resp.whole(d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.Response()
+}
+
+// events feeds a stream to a decoder, up to its end. A connection that breaks
+// does no harm to an answer that is there.
+func (r *Response) events(d Decoder) error {
+	events := sse.NewReader(r)
+	for {
+		whole, ended := d.State()
+		if ended {
+			return nil
+		}
+		ev, err := events.Next()
+		switch {
+		case err == nil:
+			err = d.Event(ev)
+		case err == io.EOF, whole && isNetwork(err):
+			return nil
+		case errors.Is(err, sse.ErrTooLong):
+			err = r.Failf(llm.ErrProtocol, "%w", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func isNetwork(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e) && e.Kind == llm.ErrNetwork
+}
+
+func (r *Response) whole(d Decoder) error {
+	body, err := r.ReadAll()
+	if err != nil {
+		return err
+	}
+	if !jsonscan.Valid(body) {
+		return r.Failf(llm.ErrProtocol, "the answer is not JSON: %.60q", body)
+	}
+	return d.Whole(body)
+}
+
+// Reported is the failure that an event or body reports which is known to be
+// one.
+func (r *Response) Reported(data []byte) error {
+	if err, ok := r.Fault(data); ok {
+		return err
+	}
+	return r.Failf(llm.ErrOverloaded, "the server reports an error without a word: %.60q", data)
+}
+
+// FreeID is a call's id, or one in its place when it is empty or one of the
+// calls has it.
+func FreeID(id string, calls []llm.ToolCall) string {
+	taken := func(id string) bool {
+		return slices.ContainsFunc(calls, func(c llm.ToolCall) bool { return c.ID == id })
+	}
+	for n := len(calls) + 1; id == "" || taken(id); n++ {
+		id = "call_" + strconv.Itoa(n)
+	}
+	return id
+}
