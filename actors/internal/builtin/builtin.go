@@ -55,7 +55,6 @@ func New(o Options) *Set {
 			s.private = append(s.private, real)
 		}
 	}
-	s.jobs.init()
 	return s
 }
 

@@ -17,40 +17,43 @@ const maxJobs = 16
 
 // jobs are the background jobs of a set.
 type jobs struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	wg sync.WaitGroup
 
 	mu     sync.Mutex
+	ctx    context.Context // made with the first job
+	cancel context.CancelFunc
 	closed bool
 	live   int
 	last   int // number of the newest job
 }
 
-func (j *jobs) init() { j.ctx, j.cancel = context.WithCancel(context.Background()) }
-
 func (j *jobs) close() {
 	j.mu.Lock()
 	j.closed = true
+	if j.cancel != nil {
+		j.cancel()
+	}
 	j.mu.Unlock()
-	j.cancel()
 	j.wg.Wait()
 }
 
-// begin counts a job in and gives it its number.
-func (j *jobs) begin() (int, error) {
+// begin counts a job in, and gives it its number and the context of jobs.
+func (j *jobs) begin() (context.Context, int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
 	case j.closed:
-		return 0, errors.New("the agent is closing; no background job starts")
+		return nil, 0, errors.New("the agent is closing; no background job starts")
 	case j.live >= maxJobs:
-		return 0, fmt.Errorf("%d background jobs run already; wait until one ends", maxJobs)
+		return nil, 0, fmt.Errorf("%d background jobs run already; wait until one ends", maxJobs)
+	}
+	if j.ctx == nil {
+		j.ctx, j.cancel = context.WithCancel(context.Background())
 	}
 	j.live++
 	j.last++
 	j.wg.Add(1)
-	return j.last, nil
+	return j.ctx, j.last, nil
 }
 
 func (j *jobs) end() {
@@ -60,13 +63,15 @@ func (j *jobs) end() {
 	j.wg.Done()
 }
 
+var jobSchema = object(`"command":{"type":"string","description":"command for the shell"},`+
+	`"label":{"type":"string","description":"short name of the job, repeated with its result"}`, "command")
+
 func (s *Set) bgExec() tool.Tool {
 	return tool.Tool{
 		Name: "bg_exec",
 		Description: "Start a shell command in the background and go on at once. " +
 			"Its output arrives as a message when it ends; it is ended when the agent is.",
-		Schema: object(`"command":{"type":"string","description":"command for the shell"},`+
-			`"label":{"type":"string","description":"short name of the job, repeated with its result"}`, "command"),
+		Schema: jobSchema,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			var args struct{ Command, Label string }
 			if err := decode(call.Args, &args); err != nil {
@@ -84,13 +89,13 @@ func (s *Set) bgExec() tool.Tool {
 			}
 			return tool.Result{Text: s.safe(name + " started; its result will arrive as a message")}, nil
 		},
-		Reason: func(string) string { return "run a command in the background in " + s.opts.Dir },
+		Reason: func(string) string { return "in the background, in " + s.opts.Dir },
 	}
 }
 
 // startJob starts a job and gives what to call it.
 func (s *Set) startJob(command, label string) (string, error) {
-	n, err := s.jobs.begin()
+	ctx, n, err := s.jobs.begin()
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +111,7 @@ func (s *Set) startJob(command, label string) (string, error) {
 	begun := time.Now()
 	go func() {
 		defer s.jobs.end()
-		text, err := s.finish(s.jobs.ctx, r, 0)
+		text, err := s.finish(ctx, r, 0)
 		if err == nil {
 			s.opts.Notify(s.safe(fmt.Sprintf("%s ended after %s:\n%s", name, time.Since(begun).Round(time.Millisecond), text)))
 		}

@@ -27,14 +27,19 @@ const (
 
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
+var (
+	readSchema = object(`"path":{"type":"string","description":"file, from the working folder or absolute"},`+
+		`"offset":{"type":"integer","minimum":1,"description":"first line, 1 by default"},`+
+		`"limit":{"type":"integer","minimum":1,"description":"number of lines, 200 by default"}`, "path")
+	listSchema = object(`"path":{"type":"string","description":"folder, from the working folder or absolute; . is the working folder"}`, "path")
+)
+
 func (s *Set) readFile() tool.Tool {
 	return tool.Tool{
 		Name: "read_file",
 		Description: "Read lines of a text file, or look at an image (PNG, JPEG, GIF, WebP). " +
 			"Gives limit lines from line offset on, and says how to go on when there are more.",
-		Schema: object(`"path":{"type":"string","description":"file, from the working folder or absolute"},`+
-			`"offset":{"type":"integer","minimum":1,"description":"first line, 1 by default"},`+
-			`"limit":{"type":"integer","minimum":1,"description":"number of lines, 200 by default"}`, "path"),
+		Schema:   readSchema,
 		NoPrompt: true,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			args := struct {
@@ -215,7 +220,7 @@ func (s *Set) listDir() tool.Tool {
 	return tool.Tool{
 		Name:        "list_dir",
 		Description: "List a folder: names in order, folders with a / at the end, files with their size in bytes, links with their target.",
-		Schema:      object(`"path":{"type":"string","description":"folder, from the working folder or absolute; . is the working folder"}`, "path"),
+		Schema:      listSchema,
 		NoPrompt:    true,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			var args struct{ Path string }

@@ -25,14 +25,16 @@ const (
 	pipeGrace = 200 * time.Millisecond
 )
 
+var shellSchema = object(`"command":{"type":"string","description":"command for the shell"},`+
+	`"stdin":{"type":"string","description":"standard input; closed if not given"},`+
+	`"timeout_ms":{"type":"integer","minimum":1,"maximum":600000,"description":"limit in milliseconds, 120000 by default"}`, "command")
+
 func (s *Set) shellExec() tool.Tool {
 	return tool.Tool{
 		Name: "shell_exec",
 		Description: "Run a shell command in the working folder and give its output, standard error included, and its exit status. " +
 			"The command has no terminal. It ends with everything that it started: for what should go on running use bg_exec.",
-		Schema: object(`"command":{"type":"string","description":"command for the shell"},`+
-			`"stdin":{"type":"string","description":"standard input; closed if not given"},`+
-			`"timeout_ms":{"type":"integer","minimum":1,"maximum":600000,"description":"limit in milliseconds, 120000 by default"}`, "command"),
+		Schema:  shellSchema,
 		Timeout: maxTimeout + time.Minute,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			args := struct {
@@ -49,7 +51,7 @@ func (s *Set) shellExec() tool.Tool {
 			text, err := s.run(ctx, args.Command, args.Stdin, time.Duration(ms)*time.Millisecond)
 			return tool.Result{Text: text}, err
 		},
-		Reason: func(string) string { return "run a command in " + s.opts.Dir },
+		Reason: func(string) string { return "in " + s.opts.Dir },
 	}
 }
 

@@ -238,3 +238,14 @@ func BenchmarkShellExec(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkIdleSet(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		s := New(Options{Dir: "/", SpoolDir: "/tmp", Notify: func(string) {}})
+		if len(s.Tools()) != 5 {
+			b.Fatal("tools are missing")
+		}
+		s.Close()
+	}
+}

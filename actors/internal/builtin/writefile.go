@@ -13,6 +13,9 @@ import (
 // maxShown bounds the paths of questions that are remembered.
 const maxShown = 64
 
+var writeSchema = object(`"path":{"type":"string","description":"file, from the working folder or absolute"},`+
+	`"content":{"type":"string","description":"the whole new content"}`, "path", "content")
+
 func (s *Set) writeFile() tool.Tool {
 	type arguments struct {
 		Path    string
@@ -21,8 +24,7 @@ func (s *Set) writeFile() tool.Tool {
 	return tool.Tool{
 		Name:        "write_file",
 		Description: "Write a whole file, in place of what it holds; makes it and its folders where they do not exist.",
-		Schema: object(`"path":{"type":"string","description":"file, from the working folder or absolute"},`+
-			`"content":{"type":"string","description":"the whole new content"}`, "path", "content"),
+		Schema:      writeSchema,
 		Run: func(_ context.Context, call tool.Call) (tool.Result, error) {
 			var args arguments
 			if err := decode(call.Args, &args); err != nil {
