@@ -198,6 +198,18 @@ end
 assert(string.dump == nil)
 assert(_G == _G._G and getmetatable(_G) == nil)
 assert(not pcall(setmetatable, string, {}))
+for _, v in ipairs({ 1, 1.5, 9007199254740993, true, print, function() end, string, table, math, utf8, clm, http, json, json.array({}) }) do
+	assert(type(getmetatable(v)) ~= "table")
+end
+assert(getmetatable(nil) == nil)
+for _, lib in ipairs({ string, table, math, utf8, clm, http, json }) do
+	local names = 0
+	for k, v in pairs(lib) do names = names + 1 assert(lib[k] == v) end
+	assert(names > 1)
+	lib.mark = "mine"
+	assert(rawget(lib, "mark") == "mine" and rawget(lib, "rep") == nil)
+end
+assert(9007199254740993 .. "" == "9007199254740993")
 assert(type(getmetatable("").__index) == "table")
 `
 

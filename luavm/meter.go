@@ -203,7 +203,7 @@ func (v *VM) Protected(L *lua.LState, fn lua.LValue, args []lua.LValue, handler 
 	v.Burn(L, 20)
 	for tries := 0; handler != nil && handler != lua.LNil; tries++ {
 		if tries == 10 { // the handler fails on its own errors too; Lua 5.4 gives up likewise
-			return nil, lua.LString("C stack overflow"), false
+			return nil, lua.LString("error in error handling"), false
 		}
 		made, herr, ok := v.Protected(L, handler, []lua.LValue{err}, nil)
 		if ok {

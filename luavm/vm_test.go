@@ -462,3 +462,31 @@ func TestKillMainEndsChildren(t *testing.T) {
 	}
 	greet(t, v)
 }
+
+// The main chunk has no arguments: what the compiler passes to it stays hidden.
+func TestArgumentsOfTheChunk(t *testing.T) {
+	v := load(t, luavm.Options{}, `local n = select("#", ...) local first = ... local x = 7 // 2 & 3 | 9007199254740993 `,
+		register("t", `ctx:complete(n .. tostring(first))`))
+	if got := call(t, v, "t", ""); got != "0nil" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What one VM changes, no other sees.
+func TestVMsShareNothing(t *testing.T) {
+	a := load(t, luavm.Options{}, `
+		for _, lib in ipairs({ string, table, math, utf8, clm, http, json }) do lib.mark = "mine" for k in pairs(lib) do lib[k] = 1 end end
+		getmetatable("").__index = { rep = "mine" } getmetatable("").mark = "mine"
+		for k in pairs(_G) do if k ~= "pairs" and k ~= "_G" then _G[k] = nil end end mark = "mine"`)
+	b := load(t, luavm.Options{}, register("t", `
+		local seen = { tostring(mark), tostring(getmetatable("").mark), type(("x").rep) }
+		for _, lib in ipairs({ string, table, math, utf8, clm, http, json }) do seen[#seen + 1] = tostring(lib.mark) .. type(lib.rep or lib.insert or lib.pi or lib.char or lib.call or lib.get or lib.encode) end
+		ctx:complete(table.concat(seen, " "))`))
+	want := "nil nil function nilfunction nilfunction nilnumber nilfunction nilfunction nilfunction nilfunction"
+	if got := call(t, b, "t", ""); got != want {
+		t.Errorf("got %q", got)
+	}
+	if a.Loaded() != true {
+		t.Error("the first VM did not load")
+	}
+}
