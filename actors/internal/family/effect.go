@@ -8,42 +8,52 @@ import (
 	"time"
 )
 
+// effect is a goroutine that runs.
+type effect struct {
+	id   uint64
+	name string
+}
+
+// timer is one that has not fired.
+type timer struct {
+	id uint64
+	Timer
+}
+
 // Go runs f on a goroutine that the node joins before it ends. What f returns
 // is sent to the node, unless it is nil or the node is stopping. f must return
 // soon after ctx ends. A panic in f ends the node.
 func (n *Node) Go(name string, f func(ctx context.Context) any) {
-	id := n.begin(name)
+	id := n.beginEffect(name)
+	ctx := n.Context()
 	n.sys.crew.run(func() {
 		var out any
 		defer func() {
 			if r := recover(); r != nil {
 				n.panicked(&PanicError{Value: r, Where: fmt.Sprintf("%s %s running %s", n.Kind, n.Name, name), Stack: debug.Stack()})
-			} else if out != nil && n.ctx.Err() == nil {
+			} else if out != nil && !n.Ending() {
 				n.sys.Actors.Root.Send(n.pid, out)
 			}
-			n.end(id)
+			n.endEffect(id)
 		}()
-		out = f(n.ctx)
+		out = f(ctx)
 	})
 }
 
-func (n *Node) begin(name string) uint64 {
+func (n *Node) beginEffect(name string) uint64 {
 	n.sys.Effects.Add(1)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.effects == nil {
-		n.effects = map[uint64]string{}
-	}
 	n.nextID++
-	n.effects[n.nextID] = name
+	n.effects = append(n.effects, effect{n.nextID, name})
 	return n.nextID
 }
 
-func (n *Node) end(id uint64) {
+func (n *Node) endEffect(id uint64) {
 	n.sys.Effects.Add(-1)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.effects, id)
+	n.effects = slices.DeleteFunc(n.effects, func(e effect) bool { return e.id == id })
 	if len(n.effects) == 0 && n.idle != nil {
 		close(n.idle)
 		n.idle = nil
@@ -73,8 +83,8 @@ func (n *Node) join() {
 func (n *Node) abandon() {
 	n.mu.Lock()
 	var names []string
-	for _, name := range n.effects {
-		names = append(names, name)
+	for _, e := range n.effects {
+		names = append(names, e.name)
 	}
 	n.idle = nil
 	n.mu.Unlock()
@@ -95,14 +105,11 @@ func (n *Node) After(d time.Duration, message any) (cancel func()) {
 	defer n.mu.Unlock()
 	n.nextID++
 	id := n.nextID
-	if n.timers == nil {
-		n.timers = map[uint64]Timer{}
-	}
-	n.timers[id] = n.sys.Clock.AfterFunc(d, func() {
+	n.timers = append(n.timers, timer{id, n.sys.Clock.AfterFunc(d, func() {
 		if n.dropTimer(id) {
 			n.sys.Actors.Root.Send(n.pid, message)
 		}
-	})
+	})})
 	return func() { n.dropTimer(id) }
 }
 
@@ -110,12 +117,13 @@ func (n *Node) After(d time.Duration, message any) (cancel func()) {
 func (n *Node) dropTimer(id uint64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t, ok := n.timers[id]
-	if ok {
-		delete(n.timers, id)
-		t.Stop()
+	i := slices.IndexFunc(n.timers, func(t timer) bool { return t.id == id })
+	if i < 0 {
+		return false
 	}
-	return ok
+	n.timers[i].Stop()
+	n.timers = slices.Delete(n.timers, i, i+1)
+	return true
 }
 
 func (n *Node) stopTimers() {

@@ -35,8 +35,8 @@ func (n *Node) Info() Info {
 		i.Last = *s
 	}
 	n.mu.Lock()
-	for _, name := range n.effects {
-		i.Effects = append(i.Effects, name)
+	for _, e := range n.effects {
+		i.Effects = append(i.Effects, e.name)
 	}
 	kids := make([]*Node, 0, len(n.children))
 	for _, c := range n.children {

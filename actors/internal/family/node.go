@@ -2,7 +2,6 @@ package family
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -38,11 +37,8 @@ type Node struct {
 	pid      *actor.PID
 	behavior Behavior
 	born     time.Time
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	undo     func() bool // disarms the stop that follows the context's end
+	base     context.Context // values for the context
 	deadline Timer
-	done     chan struct{}
 	mailbox  *mailbox
 	stopping bool // touched by the actor's goroutine alone
 
@@ -50,23 +46,27 @@ type Node struct {
 	state   atomic.Pointer[string]
 	outcome atomic.Pointer[error]
 
-	mu       sync.Mutex
-	children map[string]*Node
-	effects  map[uint64]string
-	nextID   uint64
-	idle     chan struct{} // closed when the last effect ends, if someone waits
-	timers   map[uint64]Timer
+	mu        sync.Mutex
+	cause     error           // of its end; nil until then
+	ctx       context.Context // made when someone asks for it
+	cancelCtx context.CancelCauseFunc
+	undo      func() bool   // of a root: it no longer ends with the context from outside
+	gone      bool          // nothing of it is alive
+	done      chan struct{} // made when someone asks for it
+	children  map[string]*Node
+	effects   []effect
+	nextID    uint64
+	idle      chan struct{} // closed when the last effect ends, if someone waits
+	timers    []timer
 }
 
-func (s *System) spawn(ctx context.Context, parent *Node, sp actor.SpawnerContext, spec Spec) (*Node, error) {
+func (s *System) spawn(base context.Context, parent *Node, sp actor.SpawnerContext, spec Spec) (*Node, error) {
 	n := &Node{
 		Kind: spec.Kind, Name: spec.Name, sys: s, parent: parent, behavior: spec.Behavior,
-		born: s.Clock.Now(), done: make(chan struct{}),
+		born: s.Clock.Now(), base: base, mailbox: newMailbox(s),
 	}
-	n.mailbox = newMailbox(s)
-	n.ctx, n.cancel = context.WithCancelCause(ctx)
 	if spec.Timeout > 0 {
-		n.deadline = s.Clock.AfterFunc(spec.Timeout, func() { n.cancel(context.DeadlineExceeded) })
+		n.deadline = s.Clock.AfterFunc(spec.Timeout, func() { n.Cancel(context.DeadlineExceeded) })
 	}
 	s.kinds[n.Kind].Add(1)
 	s.spawned[n.Kind].Add(1)
@@ -75,8 +75,9 @@ func (s *System) spawn(ctx context.Context, parent *Node, sp actor.SpawnerContex
 		actor.WithMailbox(func() actor.Mailbox { return n.mailbox }), actor.WithOnInit(func(c actor.Context) { n.pid = c.Self() }))
 	if _, err := sp.SpawnNamed(props, id); err != nil {
 		s.kinds[n.Kind].Add(-1)
-		n.cancel(err)
-		close(n.done)
+		if n.deadline != nil {
+			n.deadline.Stop()
+		}
 		return nil, fmt.Errorf("spawn %s: %w", id, err)
 	}
 	return n, nil
@@ -84,19 +85,14 @@ func (s *System) spawn(ctx context.Context, parent *Node, sp actor.SpawnerContex
 
 // Spawn starts a child. Only from the node's own Receive.
 func (n *Node) Spawn(c actor.Context, spec Spec) (*Node, error) {
-	if n.stopping || n.ctx.Err() != nil {
+	if n.stopping || n.Ending() {
 		return nil, ErrStopping
 	}
-	child, err := n.sys.spawn(n.ctx, n, c, spec)
+	child, err := n.sys.spawn(n.base, n, c, spec)
 	if err != nil {
 		return nil, err
 	}
-	n.mu.Lock()
-	if n.children == nil {
-		n.children = map[string]*Node{}
-	}
-	n.children[child.pid.Id] = child
-	n.mu.Unlock()
+	n.adopt(child)
 	return child, nil
 }
 
@@ -108,19 +104,6 @@ func (n *Node) System() *System { return n.sys }
 
 // Parent is the node above, nil at the root.
 func (n *Node) Parent() *Node { return n.parent }
-
-// Context ends when the node is cancelled or stops.
-func (n *Node) Context() context.Context { return n.ctx }
-
-// Cancel ends the node and all below it, for a reason. Safe from anywhere,
-// any number of times; the first cause counts.
-func (n *Node) Cancel(cause error) { n.cancel(cause) }
-
-// Stop ends the node without a cause: its work is done.
-func (n *Node) Stop() { n.cancel(ErrStopped) }
-
-// Done is closed when the node and all below it have ended.
-func (n *Node) Done() <-chan struct{} { return n.done }
 
 // Err says why an ended node ended: nil by itself, else the cause of its
 // cancellation, a *[PanicError], or an *[AbandonedError]. Valid after Done.
@@ -151,21 +134,13 @@ func (n *Node) fail(err error) { n.outcome.CompareAndSwap(nil, &err) }
 func (n *Node) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		// Armed here, on the actor's goroutine, so that undo needs no lock.
-		n.undo = context.AfterFunc(n.ctx, func() {
-			select {
-			case <-n.done: // stopped by its parent: one dead letter less
-			default:
-				n.sys.Actors.Root.Stop(n.pid)
-			}
-		})
 		n.deliver(c, Started{})
 	case *actor.Stopping:
 		n.stop(c)
 	case *actor.Stopped:
 		n.sys.kinds[n.Kind].Add(-1)
 		n.mailbox.end()
-		close(n.done)
+		n.ended()
 		if n.parent == nil {
 			n.sys.crew.dismiss()
 		}
@@ -190,7 +165,7 @@ func (n *Node) Receive(c actor.Context) {
 func (n *Node) refuse(c actor.Context) {
 	if s := c.Sender(); s != nil {
 		if _, again := c.Message().(Refused); !again {
-			n.sys.Actors.Root.Send(s, Refused{context.Cause(n.ctx)})
+			n.sys.Actors.Root.Send(s, Refused{n.endCause()})
 		}
 	}
 }
@@ -222,7 +197,7 @@ func (n *Node) deliver(c actor.Context, message any) {
 func (n *Node) panicked(p *PanicError) {
 	n.fail(p)
 	n.sys.Log.Error("actor panicked", "actor", n.Path(), "error", p.Error(), "stack", string(p.Stack))
-	n.cancel(p)
+	n.Cancel(p)
 }
 
 func (n *Node) observe(c actor.Context, message any) {
@@ -234,16 +209,12 @@ func (n *Node) observe(c actor.Context, message any) {
 
 func (n *Node) stop(c actor.Context) {
 	n.stopping = true
-	if cause := context.Cause(n.ctx); cause != nil && !errors.Is(cause, ErrStopped) {
-		n.fail(cause)
-	}
-	if n.undo != nil {
-		n.undo()
-	}
+	n.settle()
+	n.unwatch()
 	if n.deadline != nil {
 		n.deadline.Stop()
 	}
-	n.cancel(ErrStopped)
+	n.end(ErrStopped)
 	n.stopTimers()
 	n.deliver(c, Stopping{})
 	n.join()

@@ -137,9 +137,15 @@ func (s *System) Live(k Kind) int64 { return s.kinds[k].Load() }
 // Spawned counts the nodes of a kind that were ever started.
 func (s *System) Spawned(k Kind) int64 { return s.spawned[k].Load() }
 
-// SpawnRoot starts a node without a parent on the actor system.
+// SpawnRoot starts a node without a parent on the actor system. It ends with
+// ctx.
 func (s *System) SpawnRoot(ctx context.Context, spec Spec) (*Node, error) {
-	return s.spawn(ctx, nil, s.Actors.Root, spec)
+	n, err := s.spawn(context.WithoutCancel(ctx), nil, s.Actors.Root, spec)
+	if err != nil {
+		return nil, err
+	}
+	n.watch(ctx)
+	return n, nil
 }
 
 // Send delivers a message to a node from outside any node.

@@ -193,7 +193,7 @@ func (t *turn) ask(n *family.Node, c actor.Context) {
 func (t *turn) send(n *family.Node, c actor.Context, ask msg.AskModel, then func(*family.Node, actor.Context, msg.ModelAnswered)) {
 	node, err := t.cfg.SpawnModel(n, c)
 	if err != nil {
-		if n.Context().Err() == nil { // else the turn is being cancelled
+		if !n.Ending() { // else the turn is being cancelled
 			t.finish(n, c, err, "internal")
 		}
 		return
@@ -284,7 +284,7 @@ func (t *turn) finish(n *family.Node, c actor.Context, err error, kind string) {
 
 func (t *turn) childEnded(n *family.Node, c actor.Context, m family.ChildEnded) {
 	switch {
-	case t.done || n.Context().Err() != nil:
+	case t.done || n.Ending():
 		// The children of a turn that ends do, too.
 	case m.Child == t.model:
 		// It ended without an answer: it panicked.
