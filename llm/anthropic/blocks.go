@@ -174,7 +174,7 @@ func (b *block) call(others []llm.ToolCall) llm.ToolCall {
 			args = jsonscan.String(b.raw)
 		}
 	}
-	if args == "" {
+	if args == "" || args == "null" {
 		args = "{}"
 	}
 	return llm.ToolCall{ID: wire.FreeID(b.id, others), Name: b.name, Args: args}

@@ -2,11 +2,11 @@ package openai
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"clm/llm"
 	"clm/llm/internal/jsonscan"
+	"clm/llm/internal/wire"
 )
 
 // maxCalls bounds the calls of one answer.
@@ -136,7 +136,6 @@ func hasText(b []byte) bool {
 // nothing came but its place is none.
 func (cs *calls) list() []llm.ToolCall {
 	var list []llm.ToolCall
-	used := make(map[string]bool, len(cs.all))
 	for _, c := range cs.all {
 		args := strings.TrimSpace(c.args.String())
 		if c.name == "" && args == "" && c.id == "" {
@@ -145,12 +144,7 @@ func (cs *calls) list() []llm.ToolCall {
 		if args == "" || args == "null" {
 			args = "{}"
 		}
-		id := c.id
-		for n := len(list) + 1; id == "" || used[id]; n++ {
-			id = "call_" + strconv.Itoa(n)
-		}
-		used[id] = true
-		list = append(list, llm.ToolCall{ID: id, Name: c.name, Args: args})
+		list = append(list, llm.ToolCall{ID: wire.FreeID(c.id, list), Name: c.name, Args: args})
 	}
 	return list
 }

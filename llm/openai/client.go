@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -63,42 +62,23 @@ func bearer(h http.Header, key string) {
 
 // Complete implements [llm.Client].
 func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
-	resp, err := c.http.Post(ctx, path, c.encode(req), req.Stream)
-	if err != nil && c.adapts(err, req) {
-		resp, err = c.http.Post(ctx, path, c.encode(req), req.Stream)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Close()
-	d := newDecoder(resp, emit)
-	if resp.Stream {
-		err = d.stream()
-	} else {
-		err = d.whole()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d.response(c.origin(req.Model))
+	return c.http.Exchange(
+		ctx, path, req.Stream, func() []byte { return c.encode(req) }, func(e *llm.Error) { c.learn(e, req) },
+		func(r *wire.Response) wire.Decoder { return newDecoder(r, emit, c.origin(req.Model)) },
+	)
 }
 
-// adapts tells whether the server refused a parameter that the next request
+// learn remembers that the server refused a parameter, which the next request
 // leaves out or spells differently.
-func (c *Client) adapts(err error, req *llm.Request) bool {
-	var e *llm.Error
-	if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
-		return false
-	}
+func (c *Client) learn(e *llm.Error, req *llm.Request) {
 	switch {
 	case req.Stream && strings.Contains(e.Message, "stream_options"):
-		return !c.noStreamOptions.Swap(true)
+		c.noStreamOptions.Store(true)
 	case req.DisableParallelToolCalls && strings.Contains(e.Message, "parallel_tool_calls"):
-		return !c.noParallel.Swap(true)
+		c.noParallel.Store(true)
 	case req.MaxTokens > 0 && strings.Contains(e.Message, "max_completion_tokens") && strings.Contains(e.Message, "max_tokens"):
-		return !c.maxCompletion.Swap(true)
+		c.maxCompletion.Store(true)
 	}
-	return false
 }
 
 // origin marks the reasoning of a model, see [llm.Reasoning].

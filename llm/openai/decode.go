@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"time"
 
@@ -18,8 +17,9 @@ const tailWait = 3 * time.Second
 
 // decoder takes an answer apart, as it comes.
 type decoder struct {
-	resp *wire.Response
-	emit func(llm.Delta)
+	resp   *wire.Response
+	emit   func(llm.Delta)
+	origin string // of its reasoning
 
 	text      jsonscan.Text
 	reasoning reasoning
@@ -34,41 +34,18 @@ type decoder struct {
 	speed    float64
 }
 
-func newDecoder(resp *wire.Response, emit func(llm.Delta)) *decoder {
+func newDecoder(resp *wire.Response, emit func(llm.Delta), origin string) *decoder {
 	if emit == nil {
 		emit = func(llm.Delta) {}
 	}
-	return &decoder{resp: resp, emit: emit}
+	return &decoder{resp: resp, emit: emit, origin: origin}
 }
 
-// stream reads an event stream up to its end.
-func (d *decoder) stream() error {
-	events := sse.NewReader(d.resp)
-	for !d.done {
-		ev, err := events.Next()
-		switch {
-		case err == nil:
-			err = d.event(ev)
-		case err == io.EOF, d.finished && isNetwork(err):
-			return nil
-		case errors.Is(err, sse.ErrTooLong):
-			err = d.resp.Failf(llm.ErrProtocol, "%w", err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// State implements [wire.Decoder].
+func (d *decoder) State() (whole, ended bool) { return d.finished, d.done }
 
-// isNetwork tells whether an error is the connection's, which does no harm to
-// an answer that is there.
-func isNetwork(err error) bool {
-	var e *llm.Error
-	return errors.As(err, &e) && e.Kind == llm.ErrNetwork
-}
-
-func (d *decoder) event(ev sse.Event) error {
+// Event implements [wire.Decoder].
+func (d *decoder) Event(ev sse.Event) error {
 	data := bytes.TrimSpace(ev.Data)
 	if bytes.EqualFold(data, []byte("[DONE]")) {
 		d.done = true
@@ -78,27 +55,20 @@ func (d *decoder) event(ev sse.Event) error {
 	if !jsonscan.Valid(data) {
 		switch {
 		case isError:
-			return d.fault(data)
+			return d.resp.Reported(data)
 		case len(ev.Name) > 0 && string(ev.Name) != "message":
 			return nil // an event of the server's own
 		}
 		return d.resp.Failf(llm.ErrProtocol, "a chunk of the answer is not JSON: %.60q", data)
 	}
 	if isError {
-		return d.fault(data)
+		return d.resp.Reported(data)
 	}
 	return d.object(data, "delta")
 }
 
-// whole reads an answer that came in one piece.
-func (d *decoder) whole() error {
-	body, err := d.resp.ReadAll()
-	if err != nil {
-		return err
-	}
-	if !jsonscan.Valid(body) {
-		return d.resp.Failf(llm.ErrProtocol, "the answer is not JSON: %.60q", body)
-	}
+// Whole implements [wire.Decoder].
+func (d *decoder) Whole(body []byte) error {
 	if err := d.object(body, "message"); err != nil {
 		return err
 	}
@@ -283,15 +253,8 @@ func (d *decoder) takeFinish(b []byte) error {
 	return nil
 }
 
-func (d *decoder) fault(data []byte) error {
-	if err, ok := d.resp.Fault(data); ok {
-		return err
-	}
-	return d.resp.Failf(llm.ErrOverloaded, "the server reports an error without a word: %.60q", data)
-}
-
-// response is the answer, if there is a whole one.
-func (d *decoder) response(origin string) (*llm.Response, error) {
+// Response implements [wire.Decoder].
+func (d *decoder) Response() (*llm.Response, error) {
 	switch {
 	case d.chunks == 0 && (d.done || d.finished || !d.resp.Stream):
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer holds no message")
@@ -299,7 +262,7 @@ func (d *decoder) response(origin string) (*llm.Response, error) {
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer ended early, without a finish mark: %w", io.ErrUnexpectedEOF)
 	}
 	m := llm.Message{Role: llm.RoleAssistant, Content: d.text.String()}
-	if block, ok := d.reasoning.block(origin); ok {
+	if block, ok := d.reasoning.block(d.origin); ok {
 		m.Reasoning = []llm.Reasoning{block}
 	}
 	m.ToolCalls = d.calls.list()

@@ -209,7 +209,7 @@ func (it *item) call(others []llm.ToolCall) llm.ToolCall {
 	if args == "" {
 		args = strings.TrimSpace(it.text.String())
 	}
-	if args == "" {
+	if args == "" || args == "null" {
 		args = "{}"
 	}
 	return llm.ToolCall{ID: wire.FreeID(it.callID, others), Name: it.name, Args: args}
