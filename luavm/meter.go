@@ -88,13 +88,14 @@ func (v *VM) check() {
 	}
 	t, s := v.task, &v.slice
 	now := time.Now()
+	still := now.Equal(s.start)
 	if t.abort == nil && !processors().mayGoOn(s, now) {
 		v.yieldTurn(t)
 		now = s.start
 	}
 	switch {
 	case t.abort != nil:
-	case s.units <= 0 || !now.Before(s.deadline):
+	case !now.Before(s.deadline), still && s.units <= 0:
 		t.abort = &abort{text: fmt.Sprintf("timed out after %d ms", t.call.limit.Milliseconds()), call: true}
 	case s.ctx.Err() != nil:
 		t.abort = &abort{text: reasonOf(s.ctx), cancel: true}

@@ -221,7 +221,7 @@ type slice struct {
 	ctx      context.Context
 	start    time.Time
 	deadline time.Time
-	units    int64  // CPU units left to the call, a limit where the clock stands still (testing/synctest)
+	units    int64  // CPU units left to the call: the limit where the clock stands still
 	turn     bool   // it has a slot of the gate
 	long     bool   // it had a quantum
 	stop     func() // ends the watch
