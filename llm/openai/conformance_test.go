@@ -14,19 +14,21 @@ import (
 
 func TestConformance(t *testing.T) {
 	for _, kind := range []llm.Kind{llm.KindOpenAI, llm.KindOllama} {
-		t.Run(string(kind), func(t *testing.T) {
-			conformance.Run(t, conformance.Dialect{
-				Kind: kind, Path: path, New: newClient, Stream: renderStream, Whole: renderWhole,
-				Error: func(msg string) string { return fmt.Sprintf("data: {\"error\":{\"message\":%q}}\n\n", msg) },
-				Raw: func(inner ...string) string {
-					var b strings.Builder
-					for _, s := range inner {
-						fmt.Fprintf(&b, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%s\"}}]}\n\n", s)
-					}
-					return b.String() + `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
-				},
-			})
-		})
+		t.Run(string(kind), func(t *testing.T) { conformance.Run(t, dialect(kind)) })
+	}
+}
+
+func dialect(kind llm.Kind) conformance.Dialect {
+	return conformance.Dialect{
+		Kind: kind, Path: path, New: newClient, Stream: renderStream, Whole: renderWhole, OpenEnd: true,
+		Error: func(msg string) string { return fmt.Sprintf("data: {\"error\":{\"message\":%q}}\n\n", msg) },
+		Raw: func(inner ...string) string {
+			var b strings.Builder
+			for _, s := range inner {
+				fmt.Fprintf(&b, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%s\"}}]}\n\n", s)
+			}
+			return b.String() + `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+		},
 	}
 }
 

@@ -41,6 +41,9 @@ type Dialect struct {
 	New  func(conn llm.Connection, rt http.RoundTripper) (llm.Client, error)
 	// Stream renders an answer as an event stream with LF ends.
 	Stream func(a Answer) string
+	// OpenEnd says that an answer is whole before its stream's last event, so
+	// that one which is cut off may be whole too.
+	OpenEnd bool
 	// Whole renders it as one JSON body.
 	Whole func(a Answer) string
 	// Error renders an event (with its blank line) that reports an error.
