@@ -72,7 +72,6 @@ func (t *toolcall) Receive(n *family.Node, c actor.Context, message any) {
 	switch m := message.(type) {
 	case msg.RunTool:
 		t.run = m
-		t.begun = n.System().Clock.Now()
 		t.check(n, c)
 	case msg.ToolPrepared:
 		t.prepared(n, c, m)
@@ -178,6 +177,7 @@ func (t *toolcall) timeout() time.Duration {
 }
 
 func (t *toolcall) begin(n *family.Node, c actor.Context) {
+	t.begun = n.System().Clock.Now() // permitted: what went before was waiting
 	n.SetState("running")
 	if t.cfg.Tool.Run == nil {
 		t.beginTask(n, c)
@@ -242,7 +242,9 @@ func (t *toolcall) finish(n *family.Node, c actor.Context, d msg.ToolDone) {
 	if d.Failed && !t.cfg.Nested {
 		d.Text = Failure(d.Text)
 	}
-	d.Duration = n.System().Clock.Now().Sub(t.begun)
+	if !t.begun.IsZero() {
+		d.Duration = n.System().Clock.Now().Sub(t.begun)
+	}
 	n.Request(c, c.Parent(), d)
 	n.Stop()
 }
