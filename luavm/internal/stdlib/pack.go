@@ -42,7 +42,8 @@ type packState struct {
 }
 
 func newPackState(a args) *packState {
-	return &packState{a: a, format: a.str(1), little: true, align: 1}
+	format, _, _ := strings.Cut(a.str(1), "\x00") // where it ends in C
+	return &packState{a: a, format: format, little: true, align: 1}
 }
 
 func (p *packState) more() bool { return p.at < len(p.format) }

@@ -139,6 +139,7 @@ func (v *testVM) Protected(L *lua.LState, fn lua.LValue, args []lua.LValue, hand
 	if v.depth > 150 {
 		return nil, lua.LString("stack overflow"), false
 	}
+	v.Charge(L, 24<<10) // the thread
 	v.depth++
 	pinned := v.pinned
 	results, err, ok := v.call(fn, args...)
