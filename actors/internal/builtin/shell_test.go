@@ -89,13 +89,13 @@ func TestLargeOutput(t *testing.T) {
 }
 
 func TestOutputEdges(t *testing.T) {
-	for size := maxResult - 3; size < 4*maxResult; size += 997 {
+	var all strings.Builder
+	for i := 0; all.Len() < 4*maxResult; i++ {
+		fmt.Fprintf(&all, "%d€,", i)
+	}
+	for size := maxResult - 3; size < 4*maxResult; size += 4001 {
 		o := newOutput(t.TempDir())
-		var want strings.Builder
-		for i := 0; want.Len() < size; i++ {
-			fmt.Fprintf(&want, "%d€,", i)
-		}
-		text := want.String()
+		text := strings.ToValidUTF8(all.String()[:size], "")
 		for i := 0; i < len(text); i += 701 {
 			_, _ = o.Write([]byte(text[i:min(len(text), i+701)]))
 		}
