@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -97,27 +96,6 @@ func renderWhole(a conformance.Answer) string {
 	return string(out)
 }
 
-// server answers each request with the same body and keeps the requests.
-type server struct {
-	status int
-	body   string
-	bodies []string
-	last   *http.Request
-}
-
-func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
-		}
-		s.bodies = append(s.bodies, string(b))
-	}
-	s.last = r
-	body := io.NopCloser(strings.NewReader(s.body))
-	return &http.Response{StatusCode: max(s.status, 200), Header: http.Header{}, Body: body, Request: r}, nil
-}
-
 func client(t testing.TB, rt http.RoundTripper) *Client {
 	t.Helper()
 	c, err := New(llm.Connection{Kind: llm.KindAnthropic, URL: "http://h/v1", Key: "key-abcd"}, rt)
@@ -128,24 +106,24 @@ func client(t testing.TB, rt http.RoundTripper) *Client {
 }
 
 func TestModels(t *testing.T) {
-	s := &server{body: `{"data":[{"type":"model","id":"claude-a","display_name":"A","max_input_tokens":200000},{"id":"b"},{"display_name":"nameless"}],"has_more":false}`}
+	s := &conformance.Server{Body: `{"data":[{"type":"model","id":"claude-a","display_name":"A","max_input_tokens":200000},{"id":"b"},{"display_name":"nameless"}],"has_more":false}`}
 	models, err := client(t, s).Models(t.Context())
 	if err != nil || len(models) != 2 || models[0] != (llm.Model{ID: "claude-a", ContextSize: 200000}) || models[1].ID != "b" {
 		t.Errorf("models %v, %v", models, err)
 	}
-	if got := s.last.URL.String(); got != "http://h/v1/models?limit=1000" {
+	if got := s.Last.URL.String(); got != "http://h/v1/models?limit=1000" {
 		t.Errorf("asked %s", got)
 	}
-	if got := s.last.Header.Get("X-Api-Key") + s.last.Header.Get("Anthropic-Version"); got != "key-abcd2023-06-01" {
-		t.Errorf("headers %v", s.last.Header)
+	if got := s.Last.Header.Get("X-Api-Key") + s.Last.Header.Get("Anthropic-Version"); got != "key-abcd2023-06-01" {
+		t.Errorf("headers %v", s.Last.Header)
 	}
-	s = &server{body: `{"id":"x/y","max_input_tokens":1000000}`}
-	if n, err := client(t, s).ContextSize(t.Context(), "x/y"); n != 1000000 || err != nil || s.last.URL.EscapedPath() != "/v1/models/x%2Fy" {
-		t.Errorf("window %d, %v, asked %s", n, err, s.last.URL.EscapedPath())
+	s = &conformance.Server{Body: `{"id":"x/y","max_input_tokens":1000000}`}
+	if n, err := client(t, s).ContextSize(t.Context(), "x/y"); n != 1000000 || err != nil || s.Last.URL.EscapedPath() != "/v1/models/x%2Fy" {
+		t.Errorf("window %d, %v, asked %s", n, err, s.Last.URL.EscapedPath())
 	}
-	s = &server{status: 404, body: `{"type":"error","error":{"type":"not_found_error","message":"model: x"}}`}
-	if n, err := client(t, s).ContextSize(t.Context(), "x"); n != 0 || err == nil || s.last.URL.Path != "/v1/models" {
-		t.Errorf("window of an unknown model: %d, %v, asked %s last", n, err, s.last.URL)
+	s = &conformance.Server{Status: 404, Body: `{"type":"error","error":{"type":"not_found_error","message":"model: x"}}`}
+	if n, err := client(t, s).ContextSize(t.Context(), "x"); n != 0 || err == nil || s.Last.URL.Path != "/v1/models" {
+		t.Errorf("window of an unknown model: %d, %v, asked %s last", n, err, s.Last.URL)
 	}
 }
 
@@ -157,13 +135,13 @@ func TestURL(t *testing.T) {
 		"http://gateway/anthropic":          "http://gateway/anthropic/messages",
 		"http://gateway/v1/messages?beta=1": "http://gateway/v1/messages?beta=1",
 	} {
-		s := &server{body: renderWhole(conformance.Answer{})}
+		s := &conformance.Server{Body: renderWhole(conformance.Answer{})}
 		c, err := New(llm.Connection{URL: base}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Complete(t.Context(), &llm.Request{Model: "m"}, nil); err != nil || s.last.URL.String() != want {
-			t.Errorf("%s: asked %s, %v", base, s.last.URL, err)
+		if _, err := c.Complete(t.Context(), &llm.Request{Model: "m"}, nil); err != nil || s.Last.URL.String() != want {
+			t.Errorf("%s: asked %s, %v", base, s.Last.URL, err)
 		}
 	}
 }
@@ -176,7 +154,7 @@ func TestManyCalls(t *testing.T) {
 			answer.Calls = append(answer.Calls, conformance.Call{ID: fmt.Sprint("c", i), Name: "f", Args: []string{"{}"}})
 		}
 		for _, body := range []string{renderStream(answer), renderWhole(answer)} {
-			resp, err := client(t, &server{body: body}).Complete(t.Context(), &llm.Request{Model: "m"}, nil)
+			resp, err := client(t, &conformance.Server{Body: body}).Complete(t.Context(), &llm.Request{Model: "m"}, nil)
 			if (err == nil) != ok || ok && len(resp.Message.ToolCalls) != n {
 				t.Errorf("%d calls: %v", n, err)
 			}

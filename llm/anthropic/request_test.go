@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"clm/llm"
+	"clm/llm/internal/conformance"
 )
 
 // conversation has one of everything.
@@ -49,7 +50,7 @@ func conversation() []llm.Message {
 }
 
 func TestRequest(t *testing.T) {
-	c := client(t, &server{})
+	c := client(t, &conformance.Server{})
 	got := c.encode(&llm.Request{
 		Model: "claude-x", System: "be brief", Messages: llm.NewHistory(conversation()).Request(origin("claude-x")),
 		Tools:  []llm.Tool{{Name: "now", Schema: nil}, {Name: "up", Description: "upcase", Schema: json.RawMessage(`{"properties":{"s":{"type":"string"}},"required":null}`)}},
@@ -104,7 +105,7 @@ func TestRequestOfOddConversations(t *testing.T) {
 					Content []map[string]any
 				}
 			}
-			data := client(t, &server{}).encode(&llm.Request{Model: "m", System: " ", Messages: tt.msgs})
+			data := client(t, &conformance.Server{}).encode(&llm.Request{Model: "m", System: " ", Messages: tt.msgs})
 			if err := json.Unmarshal(data, &body); err != nil {
 				t.Fatalf("%v in %s", err, data)
 			}
@@ -123,7 +124,7 @@ func TestRequestOfOddConversations(t *testing.T) {
 // marks, each request begins with all of the one before, and the place where
 // that one ended is marked again.
 func TestRequestsContinue(t *testing.T) {
-	c := client(t, &server{})
+	c := client(t, &conformance.Server{})
 	tools := []llm.Tool{{Name: "up"}}
 	h := llm.NewHistory([]llm.Message{{Role: llm.RoleUser, Content: "go"}})
 	before := ""
@@ -178,7 +179,7 @@ func TestServerThatTakesLess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &server{status: 400, body: string(body)}
+		s := &conformance.Server{Status: 400, Body: string(body)}
 		c := client(t, s)
 		for range 2 {
 			var e *llm.Error
@@ -188,7 +189,7 @@ func TestServerThatTakesLess(t *testing.T) {
 			}
 		}
 		var found []string
-		for _, b := range s.bodies {
+		for _, b := range s.Bodies {
 			if !json.Valid([]byte(b)) {
 				t.Errorf("not JSON: %s", b)
 			}
@@ -203,7 +204,7 @@ func TestServerThatTakesLess(t *testing.T) {
 // BenchmarkChain builds the requests of a turn of 400 calls: each message is
 // encoded once.
 func BenchmarkChain(b *testing.B) {
-	c := client(b, &server{})
+	c := client(b, &conformance.Server{})
 	b.ReportAllocs()
 	for b.Loop() {
 		h := llm.NewHistory([]llm.Message{{Role: llm.RoleUser, Content: "go"}})
@@ -232,7 +233,7 @@ func stream(n int) string {
 }
 
 func BenchmarkStream200(b *testing.B) {
-	c := client(b, &server{body: stream(200)})
+	c := client(b, &conformance.Server{Body: stream(200)})
 	req := &llm.Request{Model: "claude-x", Stream: true, Messages: []llm.Message{{Role: llm.RoleUser, Content: "hi"}}}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -243,7 +244,7 @@ func BenchmarkStream200(b *testing.B) {
 }
 
 func ExampleNew() {
-	c, err := New(llm.Connection{URL: "http://gateway/v1"}, &server{body: stream(3)})
+	c, err := New(llm.Connection{URL: "http://gateway/v1"}, &conformance.Server{Body: stream(3)})
 	if err != nil {
 		fmt.Println(err)
 		return

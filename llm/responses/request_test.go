@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"clm/llm"
+	"clm/llm/internal/conformance"
 )
 
 // conversation has one of everything.
@@ -44,7 +45,7 @@ func conversation() []llm.Message {
 }
 
 func TestRequest(t *testing.T) {
-	got := client(t, &server{}).encode(&llm.Request{
+	got := client(t, &conformance.Server{}).encode(&llm.Request{
 		Model: "gpt-x", System: "be brief", Messages: llm.NewHistory(conversation()).Request(origin("gpt-x")),
 		Tools:  []llm.Tool{{Name: "up", Description: "upcase", Schema: json.RawMessage(`{"properties":{"s":{"type":"string"}},"required":null}`)}},
 		Stream: true, DisableParallelToolCalls: true, MaxTokens: 99,
@@ -72,7 +73,7 @@ func TestRequest(t *testing.T) {
 // TestRequestsContinue checks that each request begins with all of the one
 // before.
 func TestRequestsContinue(t *testing.T) {
-	c := client(t, &server{})
+	c := client(t, &conformance.Server{})
 	h := llm.NewHistory([]llm.Message{{Role: llm.RoleUser, Content: "go"}})
 	before := ""
 	for i := range 6 {
@@ -97,7 +98,7 @@ func TestServerWithoutEncryption(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &server{status: 400, body: string(body)}
+		s := &conformance.Server{Status: 400, Body: string(body)}
 		c := client(t, s)
 		for _, model := range []string{"a", "a", "b"} {
 			if _, err := c.Complete(t.Context(), &llm.Request{Model: model}, nil); err == nil {
@@ -105,16 +106,16 @@ func TestServerWithoutEncryption(t *testing.T) {
 			}
 		}
 		var asked []string
-		for _, b := range s.bodies {
+		for _, b := range s.Bodies {
 			asked = append(asked, fmt.Sprint(strings.Contains(b, "encrypted_content")))
 		}
 		if got := strings.Join(asked, " "); got != "true false false true false" {
 			t.Errorf("%s: asked %s", text, got)
 		}
 	}
-	s := &server{status: 400, body: `{"error":{"message":"messages must include one of the user"}}`}
-	if _, err := client(t, s).Complete(t.Context(), &llm.Request{Model: "a"}, nil); err == nil || len(s.bodies) != 1 {
-		t.Errorf("another refusal was tried %d times: %v", len(s.bodies), err)
+	s := &conformance.Server{Status: 400, Body: `{"error":{"message":"messages must include one of the user"}}`}
+	if _, err := client(t, s).Complete(t.Context(), &llm.Request{Model: "a"}, nil); err == nil || len(s.Bodies) != 1 {
+		t.Errorf("another refusal was tried %d times: %v", len(s.Bodies), err)
 	}
 }
 
@@ -130,7 +131,7 @@ func stream(n int) string {
 }
 
 func BenchmarkStream200(b *testing.B) {
-	c := client(b, &server{body: stream(200)})
+	c := client(b, &conformance.Server{Body: stream(200)})
 	req := &llm.Request{Model: "gpt-x", Stream: true, Messages: []llm.Message{{Role: llm.RoleUser, Content: "hi"}}}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -141,7 +142,7 @@ func BenchmarkStream200(b *testing.B) {
 }
 
 func ExampleNew() {
-	c, err := New(llm.Connection{URL: "http://gateway/v1"}, &server{body: stream(3)})
+	c, err := New(llm.Connection{URL: "http://gateway/v1"}, &conformance.Server{Body: stream(3)})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -99,27 +98,6 @@ func renderWhole(a conformance.Answer) string {
 	return string(out)
 }
 
-// server answers each request with the same body and keeps the requests.
-type server struct {
-	status int
-	body   string
-	bodies []string
-	last   *http.Request
-}
-
-func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
-		}
-		s.bodies = append(s.bodies, string(b))
-	}
-	s.last = r
-	body := io.NopCloser(strings.NewReader(s.body))
-	return &http.Response{StatusCode: max(s.status, 200), Header: http.Header{}, Body: body, Request: r}, nil
-}
-
 func client(t testing.TB, rt http.RoundTripper) *Client {
 	t.Helper()
 	c, err := New(llm.Connection{Kind: llm.KindResponses, URL: "http://h/v1/responses?v=2", Key: "key-abcd"}, rt)
@@ -130,12 +108,12 @@ func client(t testing.TB, rt http.RoundTripper) *Client {
 }
 
 func TestModels(t *testing.T) {
-	s := &server{body: `{"object":"list","data":[{"id":"a","context_length":4096},{"id":"b"}]}`}
+	s := &conformance.Server{Body: `{"object":"list","data":[{"id":"a","context_length":4096},{"id":"b"}]}`}
 	models, err := client(t, s).Models(t.Context())
 	if err != nil || len(models) != 2 || models[0] != (llm.Model{ID: "a", ContextSize: 4096}) {
 		t.Errorf("models %v, %v", models, err)
 	}
-	if got := s.last.URL.String() + " " + s.last.Header.Get("Authorization"); got != "http://h/v1/models?v=2 Bearer key-abcd" {
+	if got := s.Last.URL.String() + " " + s.Last.Header.Get("Authorization"); got != "http://h/v1/models?v=2 Bearer key-abcd" {
 		t.Errorf("asked %s", got)
 	}
 	if n, err := client(t, s).ContextSize(t.Context(), "a"); n != 4096 || err != nil {
@@ -151,7 +129,7 @@ func TestManyCalls(t *testing.T) {
 			answer.Calls = append(answer.Calls, conformance.Call{ID: fmt.Sprint("c", i), Name: "f", Args: []string{"{}"}})
 		}
 		for _, body := range []string{renderStream(answer), renderWhole(answer)} {
-			resp, err := client(t, &server{body: body}).Complete(t.Context(), &llm.Request{Model: "m"}, nil)
+			resp, err := client(t, &conformance.Server{Body: body}).Complete(t.Context(), &llm.Request{Model: "m"}, nil)
 			if (err == nil) != ok || ok && len(resp.Message.ToolCalls) != n {
 				t.Errorf("%d calls: %v", n, err)
 			}
