@@ -185,6 +185,9 @@ func (p *page) text() string {
 
 // badByte is the index of the first NUL or byte that is not UTF-8, or -1.
 func badByte(b []byte) int {
+	if utf8.Valid(b) {
+		return bytes.IndexByte(b, 0)
+	}
 	for i := 0; i < len(b); {
 		if b[i] < utf8.RuneSelf {
 			if b[i] == 0 {

@@ -100,6 +100,13 @@ func TestCursorThatNeverAdvances(t *testing.T) {
 	}
 }
 
+func TestServerWithoutTools(t *testing.T) {
+	m := start(t, Options{}, "toolless")
+	if st := wait(t, m, "ready", ready); st.Tools != 0 {
+		t.Errorf("got %+v", st)
+	}
+}
+
 // Servers that never get ready: nobody waits for them, and their end is clean.
 func TestNeverReady(t *testing.T) {
 	for _, kind := range []string{"mute", "endless"} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"clm/actors/internal/schema"
@@ -107,6 +108,10 @@ func (s *server) list(ctx context.Context, l *link) ([]tool.Tool, error) {
 	params, seen := &sdk.ListToolsParams{}, map[string]bool{}
 	for range maxPages {
 		page, err := l.session.ListTools(ctx, params)
+		var refused *jsonrpc.Error
+		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
+			break // a server without tools
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list of tools: %w", err)
 		}

@@ -42,7 +42,7 @@ func runServer(kind string, args []string) {
 	case "dies":
 		fmt.Fprintln(os.Stderr, "no database at sk-SECRET99\x1b[2J")
 		os.Exit(7)
-	case "deaf", "cursor":
+	case "deaf", "cursor", "toolless":
 		rawServer(kind)
 		return
 	case "chatty":
@@ -130,6 +130,10 @@ func rawServer(kind string) {
 			}
 			result += "}"
 		default:
+			continue
+		}
+		if kind == "toolless" && req.Method == "tools/list" {
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no tools"}}`+"\n", req.ID)
 			continue
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", req.ID, result)
