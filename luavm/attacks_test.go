@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
@@ -255,43 +256,60 @@ func greet(t *testing.T, v *luavm.VM) {
 	}
 }
 
-// watch runs an attack and checks its end, its time and its memory.
+// watch runs an attack and checks its end, its time and its memory. Time is measured again where it was too long: a
+// collection of garbage or other work on the machine may have been in it.
 func watch(t *testing.T, a attack, f func() luavm.Result) {
 	t.Helper()
-	debug.FreeOSMemory()
-	base := resident()
-	peak := make(chan int64)
-	stop := make(chan struct{})
-	go func() {
-		most := base
-		for tick := time.NewTicker(2 * time.Millisecond); ; {
-			select {
-			case <-tick.C:
-				most = max(most, resident())
-			case <-stop:
-				tick.Stop()
-				peak <- most
-				return
-			}
+	limit := (a.limit() + 50*time.Millisecond) * slowdown
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the process's CPU time is never more than the wall time
+	var r luavm.Result
+	var took time.Duration
+	for range 3 {
+		debug.FreeOSMemory()
+		base, peak := resident(), watchMemory()
+		start, cpu := time.Now(), cpuTime()
+		r = f()
+		took = min(time.Since(start), cpuTime()-cpu)
+		over := peak() - base
+		t.Logf("%v, %d MiB, %.60q", took, over>>20, r.Text)
+		if over > 64<<20*min(slowdown, 3) {
+			t.Errorf("%d MiB over the baseline", over>>20)
 		}
-	}()
-	start, cpu := time.Now(), cpuTime()
-	r := f()
-	took := min(time.Since(start), cpuTime()-cpu) // other work on the machine does not count
-	close(stop)
-	most := <-peak
-	t.Logf("%v, %d MiB, %.60q", took, (most-base)>>20, r.Text)
+		if took <= limit {
+			break
+		}
+	}
+	if took > limit {
+		t.Errorf("took %v, more than %v", took, limit)
+	}
 	if !regexp.MustCompile(a.want).MatchString(r.Text) {
 		t.Errorf("ended with %.300q, want %s", r.Text, a.want)
 	}
 	if r.Aborted != (strings.HasPrefix(r.Text, "timed out") || strings.HasPrefix(r.Text, "not enough memory")) {
 		t.Errorf("aborted is %v with %.100q", r.Aborted, r.Text)
 	}
-	if limit := (a.limit() + 50*time.Millisecond) * slowdown; took > limit {
-		t.Errorf("took %v, more than %v", took, limit)
-	}
-	if most-base > 64<<20*min(slowdown, 3) {
-		t.Errorf("%d MiB over the baseline", (most-base)>>20)
+}
+
+// watchMemory samples what the process holds until the function that it returns is called, which gives the most.
+func watchMemory() (peak func() int64) {
+	result, stop := make(chan int64), make(chan struct{})
+	go func() {
+		var most int64
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				most = max(most, resident())
+			case <-stop:
+				result <- most
+				return
+			}
+		}
+	}()
+	return func() int64 {
+		close(stop)
+		return <-result
 	}
 }
 
