@@ -23,6 +23,9 @@
 //   - Operands of different types, and tables with different metamethods, are
 //     compared by __lt, __le and __eq where the source names these; a source that
 //     builds their names from pieces gets the older rules of Lua 5.1.
+//   - A boxed integer is ordered against an ordinary number in sources that can
+//     make one: by a literal, a shift, math.maxinteger or math.mininteger. One
+//     that comes from outside, an id in JSON, is ordered among boxed ones only.
 //   - The fourth value of a generic for is not closed.
 //   - A handler of xpcall runs after the closers of <close> variables.
 //   - _ENV cannot be named; a chunk has no arguments.

@@ -53,8 +53,9 @@ const (
 	Eq
 	// Lt(a, b): a < b for any values, also boxed integers against fractions and
 	// operands of different types; metamethod __lt of a, else of b. Only code
-	// that names "__lt", "__le", "maxinteger", "mininteger" or has a boxed
-	// literal calls it and Le; all other code compares natively.
+	// that names "__lt", "__le", "maxinteger" or "mininteger", or has a boxed
+	// literal or a shift that may give more than 2^53, calls it and Le; all other
+	// code compares natively.
 	Lt
 	// Le(a, b): a <= b, as Lt; metamethod __le only.
 	Le

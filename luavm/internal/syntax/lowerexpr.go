@@ -59,6 +59,7 @@ func (p *parser) box(v int64, line int) ast.Expr {
 	}
 	if i == len(p.ints) {
 		p.ints = append(p.ints, v)
+		p.large = true
 		p.needs[Int] = true
 	}
 	p.spend(i)
@@ -117,6 +118,9 @@ func (p *parser) operation(op kind, a, b ast.Expr, line int) ast.Expr {
 		if floatZero(b) {
 			return p.arithmetic("/", a, b, line) // an infinity or NaN, not an error
 		}
+	}
+	if n, ok := literal(b); op == tShl || op == tShr && !(ok && n.i > 10) {
+		p.large = true
 	}
 	return p.call(operatorHelpers[op], line, single(a), single(b))
 }

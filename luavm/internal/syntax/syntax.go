@@ -55,7 +55,7 @@ func Compile(name, source string) (*Chunk, error) {
 	}
 	boxed := strings.Contains(source, "maxinteger") || strings.Contains(source, "mininteger")
 	p, stmts, err := parse(name, source, boxed)
-	if err == nil && len(p.ints) > 0 && !boxed {
+	if err == nil && p.large && !boxed {
 		p, stmts, err = parse(name, source, true)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"clm/luavm/internal/syntax/difftest/internal/gen"
@@ -118,7 +119,7 @@ func (c *comparison) explain(program string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.out, strings.TrimPrefix(small, gen.Prelude[1:]))
+	fmt.Fprintln(c.out, small[max(strings.Index(small, gen.Main), 0):])
 	c.report(want, ours(small))
 	return nil
 }
@@ -143,8 +144,8 @@ func (c *comparison) report(want, got string) {
 
 // reduce removes lines, and pairs of lines, while the two sides differ.
 func (c *comparison) reduce(program string) (string, error) {
-	head := strings.Count(gen.Prelude, "\n") - 1
 	lines := strings.Split(strings.TrimSpace(program), "\n")
+	head := max(slices.Index(lines, gen.Main), 0)
 	for size := len(lines) / 2; size >= 1; {
 		var tries [][]string
 		for i := head; i+size <= len(lines); i++ {

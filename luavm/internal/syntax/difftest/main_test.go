@@ -37,7 +37,7 @@ func TestNotices(t *testing.T) {
 	var out bytes.Buffer
 	c := comparison{lua: lua, out: &out, show: 1}
 	// an integer that crosses 2^53 is a float for us
-	program := gen.Prelude[1:] + "local a = 1\nlocal b = 2\ndo\n  local c = 9007199254740992\n  O(a)\n  O(c + 1)\nend\nprint(b)\n"
+	program := gen.Prelude("O(") + gen.Main + "\nlocal a = 1\nlocal b = 2\ndo\n  local c = 9007199254740992\n  O(a)\n  O(c + 1)\nend\nprint(b)\nend)\n"
 	differing, err := c.compare([]string{program})
 	if err != nil || len(differing) != 1 || c.different != 1 {
 		t.Fatal(differing, err)

@@ -282,6 +282,9 @@ func conditions() []production {
 // literal beyond 2^53: what crosses that bound by ordinary numbers alone is a
 // float for us.
 func (x *program) bigInt(d int) string {
+	if !x.bigs {
+		return x.num(d)
+	}
 	literal := x.pick("9007199254740993", "0x7fffffffffffffff", "math.maxinteger", "math.mininteger", "0x8000000000000001", "1234567890123456789", "-9007199254740995", "0xdeadbeefcafebabe", "(1 << 62)", "(~0 >> 1)")
 	if d <= 0 || x.one(3) {
 		if n := x.find(big, false); n != "" && x.one(2) {

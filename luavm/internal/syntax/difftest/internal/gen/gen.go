@@ -40,6 +40,8 @@ type program struct {
 	functions int      // around the current place
 	loops     int      // around the current place, in this function
 	labels    []string // at the ends of the loop bodies around the current place
+	objects   bool     // the program has tables with metamethods
+	bigs      bool     // and integers beyond 2^53
 }
 
 // A production is a way to write something; it gives "" where it does not apply.
@@ -50,9 +52,14 @@ type production struct {
 
 const maxLines = 220
 
-// Prelude is in front of each program; it defines functions that it uses.
-const Prelude = `
-local function S(x)
+// Main is the line that follows the functions that a program uses.
+const Main = "local ok, err = pcall(function(...)"
+
+// A part is in front of the programs that have use in them.
+type part struct{ use, source string }
+
+var prelude = []part{
+	{"", `local function S(x)
   if x == nil or x == true or x == false then return tostring(x) end
   if type(x) == "number" then
     if x ~= x then return "nan" end
@@ -78,7 +85,6 @@ local function O(...)
   for i = 1, t.n do t[i] = S(t[i]) end
   print(t.n .. ":" .. table.concat(t, "/"))
 end
-local function SP(t) local ks = {} for k in pairs(t) do ks[#ks + 1] = S(k) end table.sort(ks) return table.concat(ks, "+") end
 function K(...) return ... end
 function N(x)
   if math.type(x) then return math.tointeger(math.floor(x) % 997) end
@@ -88,7 +94,12 @@ end
 function F(x, ...) if type(x) == "function" then return x(...) end return x, ... end
 local C, D, GT = {}, 0, {}
 G0, G1, G2, GN = nil, 1, "g", 0
-local MT = {} MT.__index = MT
+`},
+	{"SP(", `local function SP(t) local ks = {} for k in pairs(t) do ks[#ks + 1] = S(k) end table.sort(ks) return table.concat(ks, "+") end
+`},
+	{"PX(", `local function PX(t) return setmetatable({}, {__index = function(_, k) return t[k] end, __newindex = function(_, k, w) t[k] = w end, __len = function() return #t end}) end
+`},
+	{"OBJ(", `local MT = {} MT.__index = MT
 function MT:m(p, q, ...) self.n = N(self.n) + 1 return q, p, ... end
 function MT.s(p, q) return q, p end
 local function nn(p) if type(p) == "table" then return N(p.n) end return N(p) end
@@ -107,14 +118,14 @@ MT.__unm = function(p) return -nn(p) end
 MT.__close = function(p, e) O("close", p.n, e == nil) end
 MT.__tostring = function(p) return "obj" .. S(p.n) end
 local function OBJ(n, a, b) return setmetatable({n = n, a = a, b = b, sub = {n = n}}, MT) end
-local function PX(t) return setmetatable({}, {__index = function(_, k) return t[k] end, __newindex = function(_, k, w) t[k] = w end, __len = function() return #t end}) end
-`
+`},
+}
 
 // Program returns the program for a seed.
 func Program(seed uint64) string {
 	x := &program{r: rand.New(rand.NewPCG(seed, 0))}
-	x.out.WriteString(strings.TrimPrefix(Prelude, "\n"))
-	x.line("local ok, err = pcall(function(...)")
+	x.objects, x.bigs = x.one(2), x.one(2)
+	x.raw(Main)
 	x.indent++
 	x.dots = true
 	x.functions++
@@ -127,7 +138,19 @@ func Program(seed uint64) string {
 	x.line("if not ok then O('ERR', E(err)) end")
 	x.line("for i = 1, #C do local o, a, b = pcall(C[i], i, 2) O(o, o and a, o and b) if i > 20 then break end end")
 	x.line("O(G0, G1, G2, GN)")
-	return x.out.String()
+	return Prelude(x.out.String()) + x.out.String()
+}
+
+// Prelude is the functions that a program uses. Parts with the names of
+// metamethods of comparison, or big integers, change how all of it is compiled.
+func Prelude(program string) string {
+	var b strings.Builder
+	for _, p := range prelude {
+		if strings.Contains(program, p.use) {
+			b.WriteString(p.source)
+		}
+	}
+	return b.String()
 }
 
 // ballast makes more constants than an operand can name, and many registers.

@@ -124,7 +124,7 @@ func (x *program) repeatLoop(d int) {
 	x.indent++
 	x.loops++
 	x.line("%s", first)
-	if x.one(4) {
+	if x.objects && x.one(4) {
 		x.line("local %s <close> = OBJ(%s, 1, 2)", x.fresh(), x.num(1))
 	}
 	if x.one(3) {

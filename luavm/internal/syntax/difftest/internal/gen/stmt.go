@@ -67,6 +67,9 @@ func (x *program) value(k kind, d int) string {
 }
 
 func (x *program) local(k kind) {
+	if k == obj && !x.objects {
+		k = anything
+	}
 	n, attribute := x.name(), ""
 	v := x.value(k, 2)
 	fixed := k == seq || k == obj
