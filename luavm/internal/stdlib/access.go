@@ -155,9 +155,7 @@ func lessEqual(a args, x, y lua.LValue) bool {
 }
 
 func compareStrings(a args, s, t string) int {
-	if n := min(len(s), len(t)); n > 1024 {
-		a.m().Burn(a.L, int64(n)>>8)
-	}
+	a.burn(int64(min(len(s), len(t))) >> 8)
 	return strings.Compare(s, t)
 }
 

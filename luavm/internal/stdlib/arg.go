@@ -10,13 +10,18 @@ import (
 	"clm/luavm/internal/number"
 )
 
-// args is one call of a library function: its state, its arguments, and the name
-// of the function, like "string.rep", for calls that give it none.
+// args is one call of a library function. It is passed by value, in registers, so
+// it is kept small.
 type args struct {
-	L    *lua.LState
-	v    []lua.LValue
-	name string
-	op   bool // an operator: errors are those of the code that uses it
+	L *lua.LState
+	v []lua.LValue
+	f *identity
+}
+
+// identity is what errors say about a function.
+type identity struct {
+	name string // like "string.rep", for calls that give it none
+	op   bool   // an operator: errors are those of the code that uses it
 }
 
 // arguments returns the arguments of the Go function that runs on L. They stay
@@ -32,16 +37,18 @@ func (a args) m() Meter { return MeterOf(a.L) }
 // function makes a shared library function. It has no environment: it must not
 // make functions that would inherit one.
 func function(name string, f func(args) int) *lua.LFunction {
-	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
-		return f(args{L, arguments(L), name, false})
-	}}
+	return identity{name, false}.function(f)
 }
 
 // operation makes a function that stands for an instruction: a helper of
 // compiled code or a metamethod of a type.
 func operation(name string, f func(args) int) *lua.LFunction {
+	return identity{name, true}.function(f)
+}
+
+func (id identity) function(f func(args) int) *lua.LFunction {
 	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
-		return f(args{L, arguments(L), name, true})
+		return f(args{L, arguments(L), &id})
 	}}
 }
 
@@ -62,6 +69,14 @@ func library(prefix string, entries []entry) *lua.LTable {
 // newTable makes a table with room for array elements and string keys.
 func newTable(array, hash int) *lua.LTable {
 	return (*lua.LState)(nil).CreateTable(array, hash)
+}
+
+// burn spends n units for work that is done once in a call; little is not worth
+// the counting, as the call itself is an instruction.
+func (a args) burn(n int64) {
+	if n >= 16 {
+		a.m().Burn(a.L, n)
+	}
 }
 
 // get returns argument n, nil if there is none.

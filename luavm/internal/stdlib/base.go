@@ -266,7 +266,7 @@ func baseToNumber(a args) int {
 	v := a.any(1)
 	if a.none(2) {
 		if s, ok := v.(lua.LString); ok {
-			a.m().Burn(a.L, int64(len(s))>>4)
+			a.burn(int64(len(s)) >> 4)
 		}
 		n, ok := number.Coerce(v)
 		if !ok {
@@ -282,7 +282,7 @@ func baseToNumber(a args) int {
 	if base < 2 || base > 36 {
 		a.argError(2, "base out of range")
 	}
-	a.m().Burn(a.L, int64(len(s))>>4)
+	a.burn(int64(len(s)) >> 4)
 	n, ok := number.ParseBase(string(s), int(base))
 	if !ok {
 		n = lua.LNil

@@ -40,7 +40,7 @@ func errorf(L *lua.LState, format string, a ...any) {
 // runError raises what the interpreter itself raises: with the position of the
 // code that has the operator, and without one inside a library function.
 func (a args) runError(format string, v ...any) {
-	if a.op {
+	if a.f.op {
 		errorf(a.L, format, v...)
 	}
 	raise(a.L, fmt.Sprintf(format, v...))
@@ -77,9 +77,9 @@ func (a args) argError(n int, text string) {
 		}
 	}
 	if name == "" {
-		name = a.name
+		name = a.f.name
 	} else if !method && !isName(name) {
-		name = shortName(a.name)
+		name = shortName(a.f.name)
 	}
 	errorf(L, "bad argument #%d to '%s' (%s)", n, quote(name), text)
 }

@@ -38,6 +38,7 @@ func (s spec) has(flag byte) bool {
 
 func stringFormat(a args) int {
 	f := a.str(1)
+	a.burn(int64(len(f)) >> 1)
 	out := buffer{a: a}
 	arg := 1
 	for {
@@ -56,7 +57,6 @@ func stringFormat(a args) int {
 		if arg > a.top() {
 			a.argError(arg, "no value")
 		}
-		a.m().Burn(a.L, 8)
 		f = f[a.convert(&out, f, arg):]
 	}
 	if out.b.Len() == 0 && len(f) == len(a.str(1)) {
@@ -341,7 +341,7 @@ func (a args) stringSpec(out *buffer, s spec, n int) {
 		out.add(text)
 		return
 	}
-	a.m().Burn(a.L, int64(len(text))>>6)
+	a.burn(int64(len(text)) >> 6)
 	if strings.IndexByte(text, 0) >= 0 {
 		a.argError(n, "string contains zeros")
 	}

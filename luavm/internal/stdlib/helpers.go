@@ -74,7 +74,7 @@ func helperConcat(a args) int {
 		total += len(s)
 	}
 	a.m().Charge(a.L, int64(total)+stringCost)
-	a.m().Burn(a.L, int64(total)>>6)
+	a.burn(int64(total) >> 6)
 	var b strings.Builder
 	b.Grow(total)
 	for _, s := range parts {
@@ -95,7 +95,7 @@ func concatPairs(a args, n int) int {
 func helperEq(a args) int {
 	x, y := a.get(1), a.get(2)
 	if s, ok := x.(lua.LString); ok {
-		a.m().Burn(a.L, int64(len(s))>>8)
+		a.burn(int64(len(s)) >> 8)
 	}
 	if a.L.RawEqual(x, y) {
 		return a.push(lua.LTrue)
@@ -139,7 +139,7 @@ func helperFor(a args) int {
 func helperAppend(a args) int {
 	t, n := a.table(1), clampInt(a.int(2))
 	count := a.top() - 2
-	a.m().Burn(a.L, int64(count))
+	a.burn(int64(count))
 	a.m().Charge(a.L, int64(count)*40)
 	for i := 1; i <= count; i++ {
 		t.RawSetInt(n+i, a.get(i+2))

@@ -96,12 +96,14 @@ func mathFloor(a args) int { return mathRound(a, math.Floor) }
 // mathRound leaves floats beyond 2^53 floats, though they fit into integers: a
 // boxed result would differ from the argument.
 func mathRound(a args, f func(float64) float64) int {
-	switch n := a.number(1).(type) {
-	case lua.LNumber:
-		return a.push(lua.LNumber(f(float64(n)) + 0)) // never -0
-	default:
-		return a.push(n)
+	n := a.get(1)
+	if _, ok := n.(lua.LNumber); !ok {
+		n = a.number(1)
 	}
+	if x, ok := n.(lua.LNumber); ok {
+		n = lua.LNumber(f(float64(x)) + 0) // never -0
+	}
+	return a.push(n)
 }
 
 func mathFmod(a args) int {

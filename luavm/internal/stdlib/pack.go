@@ -332,7 +332,7 @@ func unpackOne(p *packState, kind int, data string, at, size int) (lua.LValue, i
 		if n < 0 {
 			a.argError(2, "unfinished string for format 'z'")
 		}
-		a.m().Burn(a.L, int64(n)>>6)
+		a.burn(int64(n) >> 6)
 		return a.newString(data[at : at+n]), at + n + 1
 	}
 }

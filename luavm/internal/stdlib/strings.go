@@ -103,7 +103,7 @@ func stringReverse(a args) int {
 func (a args) rebuild(f func(s string, chunk []byte), backward bool) int {
 	s := a.str(1)
 	a.m().Charge(a.L, int64(len(s))+stringCost)
-	a.m().Burn(a.L, int64(len(s))>>4)
+	a.burn(int64(len(s)) >> 4)
 	var chunk [256]byte
 	var b strings.Builder
 	b.Grow(len(s))
@@ -132,7 +132,7 @@ func stringRep(a args) int {
 	}
 	total := each*n - int64(len(sep))
 	a.m().Charge(a.L, total+stringCost)
-	a.m().Burn(a.L, total>>6)
+	a.burn(total >> 6)
 	if sep == "" {
 		return a.push(lua.LString(strings.Repeat(s, int(n))))
 	}
@@ -196,7 +196,7 @@ func findOrMatch(a args, find bool) int {
 }
 
 func findPlain(a args, s, p string, from int) int {
-	a.m().Burn(a.L, int64(len(s)-from+len(p))>>5)
+	a.burn(int64(len(s)-from+len(p)) >> 5)
 	i := strings.Index(s[from:], p)
 	if i < 0 {
 		return a.push(lua.LNil)
@@ -206,13 +206,15 @@ func findPlain(a args, s, p string, from int) int {
 	return 2
 }
 
+var gmatchStep = identity{name: "for iterator"}
+
 func stringGmatch(a args) int {
 	s, p := a.str(1), a.str(2)
 	init := findStart(a.optInt(3, 1), len(s))
 	a.m().Charge(a.L, 400)
 	at, last := int(min(init, int64(len(s)+1))), -1
 	step := func(L *lua.LState) int {
-		m := matcher{a: args{L: L, name: "for iterator"}, src: s, pat: p}
+		m := matcher{a: args{L: L, f: &gmatchStep}, src: s, pat: p}
 		for at <= len(s) {
 			b, e := m.search(at, 0, false)
 			m.done()

@@ -128,9 +128,7 @@ func insertPlain(a args, v lua.LValue, pos, e int64) bool {
 	if !ok || t.Metatable != lua.LNil || e-1 > int64(len(layout.Array(t))) || a.get(3) == lua.LNil {
 		return false
 	}
-	if e-pos > 64 {
-		a.m().Burn(a.L, (e-pos)>>3)
-	}
+	a.burn((e - pos) >> 3)
 	appendPlain(a, t, a.get(3)) // makes room
 	array := layout.Array(t)
 	if e > int64(len(array)) {
@@ -164,9 +162,7 @@ func tableRemove(a args) int {
 // removePlain moves the elements of a table without metatable in one go. It also
 // shortens the array part, or # would have to look at ever more nils.
 func removePlain(a args, t *lua.LTable, pos, size int) {
-	if size-pos > 64 {
-		a.m().Burn(a.L, int64(size-pos)>>3)
-	}
+	a.burn(int64(size-pos) >> 3)
 	array := layout.Array(t)
 	copy(array[pos-1:size-1], array[pos:size])
 	array[size-1] = lua.LNil
@@ -209,7 +205,7 @@ func tableMove(a args) int {
 
 func tablePack(a args) int {
 	n := a.top()
-	a.m().Burn(a.L, int64(n))
+	a.burn(int64(n))
 	a.m().Charge(a.L, int64(n)*16+600)
 	t := newTable(n, 1)
 	for i := 1; i <= n; i++ {

@@ -116,7 +116,7 @@ func (a args) concat(x, y lua.LValue, n int) lua.LValue {
 	t, ok2 := number.ToString(y)
 	if ok1 && ok2 {
 		a.m().Charge(a.L, int64(len(s)+len(t))+stringCost)
-		a.m().Burn(a.L, int64(len(s)+len(t))>>6)
+		a.burn(int64(len(s)+len(t)) >> 6)
 		return lua.LString(s + t)
 	}
 	f := objectMeta(a.L, x, "__concat")

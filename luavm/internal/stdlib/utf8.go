@@ -153,7 +153,7 @@ func utf8Offset(a args) int {
 	if i < 0 || i > int64(len(s)) {
 		a.argError(3, "position out of bounds")
 	}
-	a.m().Burn(a.L, int64(len(s))>>3)
+	a.burn(int64(len(s)) >> 3)
 	if n == 0 {
 		for i > 0 && continuation(s, i) {
 			i--

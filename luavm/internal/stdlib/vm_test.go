@@ -108,8 +108,8 @@ func (v *testVM) Charge(L *lua.LState, n int64) {
 
 func (v *testVM) Store(L *lua.LState, t *lua.LTable, key lua.LValue) {
 	n, ok := key.(lua.LNumber)
-	if size := len(layout.Array(t)); ok && n > lua.LNumber(size) && n < lua.LNumber(lua.MaxArrayIndex) {
-		v.Charge(L, 16*(int64(n)-int64(size)))
+	if room := cap(layout.Array(t)); ok && n > lua.LNumber(room) && n < lua.LNumber(lua.MaxArrayIndex) {
+		v.Charge(L, 16*4*int64(n)) // gopher-lua grows it one element at a time
 		return
 	}
 	v.Charge(L, 48)
