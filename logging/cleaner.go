@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -86,19 +87,33 @@ func (c *cleaner) hide(secrets []string) {
 	}
 }
 
-// spellings are the forms in which a text reaches a log: as it is, in JSON
-// once or twice over, in a URL, and in a basic authorisation header.
+// spellings are the forms in which a text reaches a log: as it is, quoted as
+// JSON or Go do, once or twice over, in a URL, and in a basic authorisation
+// header.
 func spellings(s string) []string {
 	out := []string{s}
-	inJSON := func(s string) string {
-		b, err := json.Marshal(s)
-		if err != nil {
-			return s
+	for from := 0; from < len(out) && len(out) < 20; from++ {
+		for _, q := range []string{inJSON(out[from], true), inJSON(out[from], false), inGo(out[from])} {
+			if !slices.Contains(out, q) {
+				out = append(out, q)
+			}
 		}
-		return string(b[1 : len(b)-1])
 	}
-	once := inJSON(s)
-	out = append(out, once, inJSON(once), url.QueryEscape(s), url.PathEscape(s), base64.StdEncoding.EncodeToString([]byte(s)))
-	slices.Sort(out[1:])
-	return slices.Compact(out)
+	return append(out, url.QueryEscape(s), url.PathEscape(s), base64.StdEncoding.EncodeToString([]byte(s)))
+}
+
+func inJSON(s string, html bool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(html)
+	if enc.Encode(s) != nil {
+		return s
+	}
+	q := strings.TrimSuffix(b.String(), "\n")
+	return q[1 : len(q)-1]
+}
+
+func inGo(s string) string {
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1]
 }

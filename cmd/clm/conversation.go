@@ -161,10 +161,19 @@ func startMCP(ctx context.Context, e *actors.Engine, cfg *config.Config, wait ti
 		}
 	}
 	m, err := e.StartMCP(ctx, servers, actors.MCPOptions{Secrets: cfg.Secrets()})
-	if err == nil && wait > 0 {
-		m.WaitReady(ctx, wait)
+	if err != nil {
+		return nil, err
 	}
-	return m, err
+	for until := time.Now().Add(wait); time.Now().Before(until) && ctx.Err() == nil && !settled(m.States()); {
+		m.WaitReady(ctx, 20*time.Millisecond)
+	}
+	return m, nil
+}
+
+// settled says whether each server is ready or has failed once: what is tried
+// again is not waited for.
+func settled(states []actors.MCPState) bool {
+	return !slices.ContainsFunc(states, func(s actors.MCPState) bool { return s.Tools == 0 && s.Reason == "" && s.Phase == "starting" })
 }
 
 // options are an agent's, by its configuration.

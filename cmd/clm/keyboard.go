@@ -159,10 +159,10 @@ func (p *paste) filter(chunk []byte) (out []byte) {
 		}
 		return out
 	}
-	// A start that is cut by the end of the chunk waits for its rest; a lone
-	// escape does not, it is the key.
+	// A start that is cut by the end of the chunk waits for its rest. So does
+	// the escape key, with which the editor would wait too.
 	keep := 0
-	for n := min(len(p.held), len(pasteStart)-1); n > 1; n-- {
+	for n := min(len(p.held), len(pasteStart)-1); n > 0; n-- {
 		if bytes.HasPrefix(pasteStart, p.held[len(p.held)-n:]) {
 			keep = n
 			break
