@@ -490,3 +490,56 @@ func TestVMsShareNothing(t *testing.T) {
 		t.Error("the first VM did not load")
 	}
 }
+
+// A panic of Go code below a script ends that call and the VM, nothing else.
+func TestPanicInHost(t *testing.T) {
+	v := load(t, luavm.Options{Log: func(text string) {
+		if text == "boom" {
+			panic("the host's fault")
+		}
+	}}, register("t", `pcall(print, "boom") ctx:complete("survived")`), helloPlugin)
+	if r := run(t, v, "t", ""); !r.Aborted || r.Text != "internal error: the host's fault" {
+		t.Errorf("got %+v", r)
+	}
+	if err := v.Broken(); err == nil || !strings.Contains(err.Error(), "plugin p: internal error") {
+		t.Errorf("Broken is %v", err)
+	}
+}
+
+// Each VM has random numbers of its own.
+func TestRandom(t *testing.T) {
+	seen := map[string]bool{}
+	for range 5 {
+		v := load(t, luavm.Options{}, register("t", `ctx:complete(math.random() .. " " .. math.random(0))`))
+		seen[call(t, v, "t", "")] = true
+	}
+	if len(seen) != 5 {
+		t.Errorf("got %v", seen)
+	}
+}
+
+func TestTooManyCaptured(t *testing.T) {
+	v := load(t, luavm.Options{}, register("t", `
+		local function deep(n)
+			local a, b, c, d, e, f, g, h, i, j = n
+			local keep = function() return a, b, c, d, e, f, g, h, i, j end
+			if n > 0 then deep(n - 1) end
+			return keep
+		end
+		assert(pcall(deep, 300))
+		ctx:complete(select(2, pcall(deep, 900)))`))
+	if got := call(t, v, "t", ""); !strings.Contains(got, "too many captured variables") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A result's bytes are the plugin's: making them safe is the host's.
+func TestRawResult(t *testing.T) {
+	v := load(t, luavm.Options{}, register("t", `ctx:complete("a\0b\255\27[31m")`), register("f", `ctx:fail("\0\255")`))
+	if got := call(t, v, "t", ""); got != "a\x00b\xff\x1b[31m" {
+		t.Errorf("got %q", got)
+	}
+	if r := run(t, v, "f", ""); r.Text != "\x00\xff" || !r.Failed || r.Aborted {
+		t.Errorf("got %+v", r)
+	}
+}
