@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +25,18 @@ type model struct {
 	violate func(agent, turn uint64, what string)
 	n       atomic.Uint64 // requests, to choose those that are checked whole
 	open    atomic.Int64  // answers whose body was not closed
+
+	toolBytes int // that the tools and what follows take in a request, at most
+	buffers   sync.Pool
+}
+
+func newModel(o *Options, tool string, violate func(agent, turn uint64, what string)) *model {
+	m := &model{opts: o, tool: tool, violate: violate, toolBytes: 1000}
+	for _, t := range o.Toolset.List() {
+		m.toolBytes += 2*(len(t.Name)+len(t.Description)+len(t.Schema)) + 200
+	}
+	m.buffers.New = func() any { return new(bytes.Buffer) }
+	return m
 }
 
 // asked is what a request wants.
@@ -31,7 +45,7 @@ type asked struct {
 	tag          string
 	calls, words int
 	chain        bool
-	batches      int // answers of this turn so far
+	batches      int // calls of this turn so far
 	stream       bool
 	tools        bool
 }
@@ -45,12 +59,16 @@ func (m *model) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodPost {
 		return m.respond(req, "application/json", newPaced(ctx, []byte(`{"object":"list","data":[{"id":"stress","object":"model"}]}`), nil, 0)), nil
 	}
-	body, err := io.ReadAll(req.Body)
+	buffer := m.buffers.Get().(*bytes.Buffer)
+	defer m.buffers.Put(buffer)
+	buffer.Reset()
+	_, err := buffer.ReadFrom(req.Body)
 	_ = req.Body.Close()
 	if err != nil {
 		return nil, err
 	}
-	a, err := readAsk(body)
+	body := buffer.Bytes()
+	a, err := m.readAsk(body)
 	if err != nil {
 		return plainResponse(req, http.StatusBadRequest, `{"error":{"message":"`+err.Error()+`"}}`), nil
 	}
@@ -71,29 +89,56 @@ func (m *model) respond(req *http.Request, kind string, p *paced) *http.Response
 	}
 }
 
-// readAsk reads the last prompt's mark from a request's body. A mark holds
-// nothing that JSON would escape.
-func readAsk(body []byte) (asked, error) {
-	var a asked
-	i := bytes.LastIndex(body, []byte(askMark))
-	if i < 0 {
-		return a, fmt.Errorf("no prompt of the load generator is in the request")
+// readAsk finds out what a request's last prompt wants and how far its turn is.
+// It looks at the request's end only: a chain of calls makes requests long, and
+// the model must not be what is measured. A mark and a call's id hold nothing
+// that JSON would escape.
+func (m *model) readAsk(body []byte) (asked, error) {
+	a := asked{
+		calls: m.opts.Tools.Calls, chain: m.opts.Tools.Chain, words: m.opts.Tokens,
+		stream: bytes.Contains(body[max(0, len(body)-200):], []byte(`"stream":true`)),
 	}
-	rest := body[i+len(askMark):]
-	chain := 0
-	mark, _, ok := bytes.Cut(rest[:min(len(rest), 200)], []byte("]"))
-	if ok {
-		_, err := fmt.Sscanf(string(mark), "%d.%d calls=%d chain=%d words=%d", &a.agent, &a.turn, &a.calls, &chain, &a.words)
-		ok = err == nil
+	calling := false
+	ask := bytes.LastIndex(body, []byte(askMark))
+	if call := bytes.LastIndex(body, []byte(callMark)); call > ask {
+		// call_AGENT.TURN_NTH: calls were made in this turn.
+		rest := body[call+len(callMark):]
+		a.agent, a.turn, rest = readTag(rest)
+		a.batches, _ = readNumber(rest[min(1, len(rest)):])
+		calling = true
+	} else if ask >= 0 {
+		var rest []byte
+		a.agent, a.turn, rest = readTag(body[ask+len(askMark):])
+		calling = bytes.HasPrefix(rest, []byte(callingMark))
 	}
-	if !ok {
-		return a, fmt.Errorf("the prompt's mark cannot be read")
+	if a.agent == 0 {
+		return a, errors.New("no prompt of the load generator is in the request")
 	}
-	a.tag, a.chain = tagOf(a.agent, a.turn), chain == 1
-	a.batches = bytes.Count(rest, []byte(`"role":"assistant"`))
-	a.stream = bytes.Contains(rest, []byte(`"stream":true`))
-	a.tools = bytes.Contains(rest, []byte(`"tools":[`))
+	if !calling {
+		a.calls = 0
+	}
+	a.tag = tagOf(a.agent, a.turn)
+	// Tools come after the messages; a request for a summary has none.
+	a.tools = bytes.Contains(body[max(0, len(body)-m.toolBytes):], []byte(`,"tools":[`))
 	return a, nil
+}
+
+// readTag reads AGENT.TURN.
+func readTag(b []byte) (agent, turn uint64, rest []byte) {
+	x, b := readNumber(b)
+	if len(b) == 0 || b[0] != '.' {
+		return 0, 0, b
+	}
+	y, b := readNumber(b[1:])
+	return uint64(x), uint64(y), b
+}
+
+func readNumber(b []byte) (n int, rest []byte) {
+	for len(b) > 0 && b[0] >= '0' && b[0] <= '9' {
+		n = n*10 + int(b[0]-'0')
+		b = b[1:]
+	}
+	return n, b
 }
 
 // wants is how many calls the answer makes.
@@ -120,7 +165,11 @@ const (
 // answer is the stream of an answer, and where its words end.
 func (m *model) answer(a asked, request int) (data []byte, cuts []int) {
 	n := a.wants()
-	b := make([]byte, 0, 512+160*(a.words*min(1, 1-min(n, 1))+2*n))
+	size := 512 + (len(chunkHead)+len(chunkTail)+20)*(a.words+1)
+	if n > 0 {
+		size = 512 + (len(chunkHead)+len(chunkTail)+160)*n
+	}
+	b := make([]byte, 0, size)
 	paced := m.opts.Pace > 0
 	cut := func() {
 		if paced {
@@ -162,7 +211,7 @@ func (m *model) call(b []byte, a asked, i int) []byte {
 	return append(b, chunkTail...)
 }
 
-func callID(a asked, nth int) string { return "call_" + a.tag + "_" + strconv.Itoa(nth) }
+func callID(a asked, nth int) string { return callMark + a.tag + "_" + strconv.Itoa(nth) }
 
 // whole is the answer for a client that wants no stream.
 func (m *model) whole(a asked, request int) []byte {
@@ -187,16 +236,15 @@ func (m *model) whole(a asked, request int) []byte {
 	return b
 }
 
-// check holds a request to what the engine promises: all that is tagged in it
-// belongs to one agent; of a share of them, also that calls and results are
-// paired.
+// check holds a share of the requests to what the engine promises: all that is
+// tagged in one belongs to one agent, calls and results are paired.
 func (m *model) check(a asked, body []byte) {
-	if other := foreignTag(body, a.agent); other != "" {
-		m.violate(a.agent, a.turn, "a request of this agent holds "+other)
-	}
 	every := uint64(1 / m.opts.Check)
 	if n := m.n.Add(1); every > 1 && n%every != 0 {
 		return
+	}
+	if other := foreignTag(body, a.agent); other != "" {
+		m.violate(a.agent, a.turn, "a request of this agent holds "+other)
 	}
 	if why := checkRequest(body); why != "" {
 		m.violate(a.agent, a.turn, "a request is not valid: "+why)

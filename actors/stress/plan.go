@@ -37,12 +37,15 @@ func (o *Options) plan(agent, turn uint64) plan {
 	return p
 }
 
-// A turn's tag is in its prompt, in the arguments of its calls and in its
-// answers, so that whatever reaches another agent is noticed. The embedded
+// A turn's tag is in its prompt, in its calls' ids and arguments and in
+// its answers, so that whatever reaches another agent is noticed. The embedded
 // model reads from the prompt what it is to do.
 const (
 	askMark   = "[ask "
 	replyMark = "[reply "
+	callMark  = "call_"
+
+	callingMark = " calls" // after the tag of a turn that calls tools
 )
 
 func tagOf(agent, turn uint64) string { return fmt.Sprintf("%d.%d", agent, turn) }
@@ -50,11 +53,10 @@ func tagOf(agent, turn uint64) string { return fmt.Sprintf("%d.%d", agent, turn)
 // prompt is what an agent says in a turn.
 func (o *Options) prompt(tag string, p plan, tool string) string {
 	if o.Model.ID == "" {
-		chain := 0
-		if o.Tools.Chain {
-			chain = 1
+		if p.calls > 0 {
+			return askMark + tag + callingMark + "]"
 		}
-		return fmt.Sprintf("%s%s calls=%d chain=%d words=%d]", askMark, tag, p.calls, chain, o.Tokens)
+		return askMark + tag + "]"
 	}
 	if o.Prompt != "" {
 		return strings.NewReplacer("{tag}", tag, "{tool}", tool).Replace(o.Prompt)

@@ -91,7 +91,7 @@ func start(o *Options) (*run, error) {
 	}
 	r.wire.other, r.wire.next = engine.Transport, engine.Transport
 	if r.embedded {
-		r.llm = &model{opts: o, tool: r.tool, violate: r.violate}
+		r.llm = newModel(o, r.tool, r.violate)
 		r.wire.next = r.llm
 		r.model = actors.Model{Connection: llm.Connection{Name: "stress", Kind: llm.KindOpenAI, URL: embeddedURL}, ID: "stress", ContextSize: o.Window}
 	}
