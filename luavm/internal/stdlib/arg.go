@@ -235,7 +235,7 @@ func (a args) results(n int64) int {
 			return -1
 		}
 		a.m().Burn(a.L, n)
-		a.m().Charge(a.L, n*16)
+		a.m().Charge(a.L, n*24) // a place on the stack and a number
 	}
 	a.L.SetTop(top + int(n))
 	return top + 1

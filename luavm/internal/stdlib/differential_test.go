@@ -53,7 +53,7 @@ func oneOf[T any](g *generator, list ...T) T { return list[g.IntN(len(list))] }
 
 func (g *generator) call() string {
 	return oneOf(g, g.find, g.find, g.gsub, g.gmatch, g.format, g.format, g.pack, g.unpack, g.slices,
-		g.tonumber, g.list, g.list, g.utf8, g.math, g.operator, g.operator, g.misuse)()
+		g.tonumber, g.list, g.list, g.utf8, g.math, g.operator, g.operator, g.misuse, g.proxy, g.protected)()
 }
 
 // quoted makes a Lua literal.
@@ -295,6 +295,44 @@ func (g *generator) operator() string {
 		y = oneOf(g, g.bigInt(), quoted(g.text()), "0.5", "nil", "{}")
 	}
 	return fmt.Sprintf("local x, y = %s, %s return x %s y", x, y, op)
+}
+
+// proxy works on a list behind metamethods and shows also in which order it was
+// read and written.
+func (g *generator) proxy() string {
+	code := `local base, log = {3, 1, 2, 5, 4}, {}
+local p = setmetatable({}, {__len = function() return #base end,
+__index = function(_, k) log[#log + 1] = k return base[k] end,
+__newindex = function(_, k, v) log[#log + 1] = -k base[k] = v end}) `
+	for range 1 + g.IntN(3) {
+		code += oneOf(g, "table.insert(p, 7) ", "table.insert(p, 2, 7) ", "table.remove(p) ", "table.remove(p, 1) ", "table.remove(p, 3) ",
+			"table.concat(p, ',') ", "table.unpack(p) ", "table.move(p, 1, 3, 2) ", "table.move(p, 2, 4, 1) ", "table.move(p, 1, 2, 1, {}) ", "table.move({8, 9}, 1, 2, 2, p) ",
+			"for i, v in ipairs(p) do log[#log + 1] = v end ", "log[#log + 1] = rawlen(p) ", "log[#log + 1] = rawget(p, 2) ",
+			"string.gsub('abc', '%w', setmetatable({}, {__index = function(_, k) log[#log + 1] = k return k .. k end})) ", "next(p) ", "pcall(table.concat, p, ',', 1, 9) ")
+	}
+	return code + "return log, base"
+}
+
+// protected makes errors, catches them, and looks at what arrives.
+func (g *generator) protected() string {
+	raise := oneOf(g, `error("msg")`, `error("msg", 0)`, `error("msg", 2)`, `error({1, 2})`, `error()`, `error(nil)`, `error(12)`, `error(1.5, 2)`, `assert(false)`, `assert(nil, "m")`, `assert(false, {3})`,
+		`local x = nil x()`, `local t = {} t.a.b = 1`, `return #nil`, `return 1 + {}`, `return {} .. "x"`, `return 1 < "x"`, `string.rep()`, `("x"):rep({})`, `return 1 // 0`, `error(setmetatable({}, {__tostring = function() return "T" end}))`,
+		`tostring(setmetatable({}, {__tostring = function() error("in tostring") end}))`, `table.sort({3, 2, 1}, function() error("in sort", 0) end)`, `string.gsub("x", "x", function() error({7}) end)`,
+		`setmetatable({}, {__index = function(_, k) error("no " .. k) end}).field()`, `for i = 1, 10, 0 do end`, `local s = 0 for i = "x", 2, s do end`, `local s = 0 for i = 1, nil, s do end`, `local s for i = 1, 2, s do end`, `return 1, 2, 3`, `return`, `return nil, nil`)
+	f := "function(...) " + raise + " end"
+	switch g.IntN(6) {
+	case 0:
+		return "pcall(" + f + ", 1, 2)"
+	case 1:
+		return "xpcall(" + f + `, function(m) return type(m), m end, 1)`
+	case 2:
+		return "pcall(pcall, " + f + ")"
+	case 3:
+		return "local function f() local function g() " + raise + " end g() end return pcall(f)"
+	case 4:
+		return `local log = {} local ok, err = pcall(function() local a <close> = setmetatable({}, {__close = function(_, e) log[#log + 1] = "closed" log[#log + 1] = tostring(e ~= nil) end}) ` + raise + ` end) return ok, err, log`
+	}
+	return "select('#', pcall(" + f + "))"
 }
 
 // misuse calls a function with arguments of any type.

@@ -117,23 +117,37 @@ func helperEq(a args) int {
 	return a.push(lua.LBool(lua.LVAsBool(a.call(f, x, y))))
 }
 
+// helperFor checks the values of a numeric for, in the order of Lua's checks.
 func helperFor(a args) int {
-	var v [3]lua.LNumber
-	for _, i := range []int{2, 3, 1} { // the order of Lua's checks
-		f, ok := number.ToFloat(a.get(i))
-		if !ok {
-			what := [...]string{"initial value", "limit", "step"}[i-1]
-			a.errorf("bad 'for' %s (number expected, got %s)", what, number.TypeName(a.get(i)))
-		}
-		v[i-1] = lua.LNumber(f)
-	}
-	if v[2] == 0 {
+	init, limit, step := a.get(1), a.get(2), a.get(3)
+	if isInteger(init) && isInteger(step) && step == lua.LValue(lua.LNumber(0)) {
 		a.errorf("'for' step is zero")
 	}
-	for _, x := range v {
-		a.L.Push(x)
+	y := a.forNumber(limit, "limit")
+	z := a.forNumber(step, "step")
+	x := a.forNumber(init, "initial value")
+	if z == 0 {
+		a.errorf("'for' step is zero")
 	}
+	a.L.Push(x)
+	a.L.Push(y)
+	a.L.Push(z)
 	return 3
+}
+
+func isInteger(v lua.LValue) bool {
+	f, ok := v.(lua.LNumber)
+	_, boxed := v.(number.Int)
+	return boxed || ok && number.IsInteger(f)
+}
+
+// forNumber returns a value of a numeric for; strings do not convert.
+func (a args) forNumber(v lua.LValue, what string) lua.LNumber {
+	f, ok := number.ToFloat(v)
+	if !ok {
+		a.errorf("bad 'for' %s (number expected, got %s)", what, typeName(a.L, v))
+	}
+	return lua.LNumber(f)
 }
 
 func helperAppend(a args) int {

@@ -68,6 +68,16 @@ var rewordings = []struct {
 	}},
 	{"too many recursions in gettable", func(string) string { return "'__index' chain too long; possibly a loop" }},
 	{"too many recursions in settable", func(string) string { return "'__newindex' chain too long; possibly a loop" }},
+	{"for statement ", func(rest string) string {
+		what, ok := strings.CutSuffix(rest, " must be a number")
+		if !ok {
+			return ""
+		}
+		if what == "init" {
+			what = "initial value"
+		}
+		return "bad 'for' " + what + " (number expected)"
+	}},
 	{"registry overflow", func(string) string { return "stack overflow" }},
 }
 

@@ -17,6 +17,7 @@ func TestReword(t *testing.T) {
 		"t:1: registry overflow":                                          "t:1: stack overflow",
 		"t:1: cannot perform":                                             "t:1: cannot perform",
 		"t:1: cannot perform magic":                                       "t:1: cannot perform magic",
+		"t:1: for statement init must be a number":                        "t:1: bad 'for' initial value (number expected)",
 		"my own: text":                                                    "my own: text",
 		"":                                                                "",
 		": ":                                                              ": ",

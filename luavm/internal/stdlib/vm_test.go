@@ -3,6 +3,7 @@ package stdlib
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -36,9 +37,14 @@ var (
 	errTime   = errors.New("timed out")
 )
 
-func newTestVM() *testVM {
+// TestMain sets what a VM sets once a process.
+func TestMain(m *testing.M) {
 	lua.CompatVarArg = false
 	lua.MaxArrayIndex = 1 << 20
+	os.Exit(m.Run())
+}
+
+func newTestVM() *testVM {
 	v := &testVM{limit: 1 << 40, deadline: time.Now().Add(20 * time.Second), rand: NewRand(1, 2)}
 	v.root = lua.NewState(lua.Options{
 		SkipOpenLibs: true, CallStackSize: 200, RegistrySize: 1024, RegistryMaxSize: 65536, RegistryGrowStep: 256,
