@@ -31,7 +31,13 @@ type conversation struct {
 	toolset *actors.Toolset
 	store   *storedSession // nil: nothing is kept
 	flagSet *pflag.FlagSet
-	ask     bool // someone answers permission questions
+	runMode
+}
+
+// runMode is what differs between a conversation at a terminal and a script.
+type runMode struct {
+	ask  bool // someone answers permission questions
+	keep bool // a session is stored without being asked for
 }
 
 // stopTime bounds the end of a run: what ignores its cancellation that long
@@ -40,8 +46,8 @@ const stopTime = 5 * time.Second
 
 // begin starts a conversation as flags and configuration say. The caller ends
 // it with close.
-func (p *Program) begin(ctx context.Context, cmd *cobra.Command, ask bool) (_ *conversation, err error) {
-	c := &conversation{p: p, ask: ask, flagSet: cmd.Flags()}
+func (p *Program) begin(ctx context.Context, cmd *cobra.Command, m runMode) (_ *conversation, err error) {
+	c := &conversation{p: p, runMode: m, flagSet: cmd.Flags()}
 	if c.cfg, err = p.loadConfig(cmd); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"clm/llm"
@@ -20,7 +21,9 @@ func (r *runner) pipe(in io.Reader, files []llm.Attachment) error {
 			if r.signal(s); r.ended != nil {
 				return r.ended
 			}
-			return &exitError{status: exitInterrupted} // no turn runs: ^C has nothing else to end
+			if s == os.Interrupt { // no turn runs: it has nothing else to end
+				return &exitError{status: exitInterrupted}
+			}
 		case e := <-r.c.feed:
 			if r.show(e); r.ended != nil {
 				return r.ended

@@ -287,6 +287,34 @@ func TestPermissionQuestion(t *testing.T) {
 	p.leaves(0)
 }
 
+// TestQuestionOfOneshot holds that -o at a terminal asks there, and stores nothing.
+func TestQuestionOfOneshot(t *testing.T) {
+	p := sit(t, llmtest.New("!tool c1 gated {}\n!finish tool_calls\n"), "return {}", "-o", "go")
+	p.expect("always: ")
+	p.types("y\n")
+	p.asked(2, "it ran")
+	p.leaves(0)
+	if list, _ := filepath.Glob(filepath.Join(p.home, "state/clm/*.jsonl")); len(list) > 0 {
+		t.Errorf("a session was stored: %v", list)
+	}
+}
+
+// TestBackgroundJob holds that a job's result begins a turn at the prompt, and
+// that what is typed there goes on.
+func TestBackgroundJob(t *testing.T) {
+	p := sit(t, llmtest.New("!tool c1 bg_exec {\"command\":\"sleep 0.4; echo job is over\"}\n!finish tool_calls\n", "!text started\n!finish stop\n", "!text I saw it\n!finish stop\n"), "return {}", "--yes")
+	p.says("go")
+	p.expect("started")
+	p.expect("> ")
+	p.types("half ")
+	p.asked(3, "job is over")
+	p.expect("I saw it")
+	p.types("typed\r")
+	p.asked(4, `"half typed"`)
+	p.says("/quit")
+	p.leaves(0)
+}
+
 func TestSteering(t *testing.T) {
 	p := sit(t, llmtest.New("!text begun\n!sleep 600\n!tool c1 read_file {\"path\":\"none\"}\n!finish tool_calls\n", "!text steered\n!finish stop\n"), "return {}")
 	p.says("go")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clm/actors"
 	"clm/actors/msg"
 	"clm/llm"
 )
@@ -31,13 +32,15 @@ type repl struct {
 	keyed  chan byte // ^C and ^Z while editing
 }
 
-// interactive runs the conversation.
-func (p *Program) interactive(ctx context.Context, cmd *cobra.Command, t *tty) error {
+// interactive runs a conversation at a terminal, or, with a prompt, one turn
+// of one, in which its questions can be answered.
+func (p *Program) interactive(ctx context.Context, cmd *cobra.Command, t *tty, prompt string) error {
 	files, err := readImages(p.flags.images)
 	if err != nil {
 		return usageError(err)
 	}
-	c, err := p.begin(ctx, cmd, true)
+	oneshot := cmd.Flags().Changed("oneshot")
+	c, err := p.begin(ctx, cmd, runMode{ask: true, keep: !oneshot})
 	if err != nil {
 		return err
 	}
@@ -46,10 +49,14 @@ func (p *Program) interactive(ctx context.Context, cmd *cobra.Command, t *tty) e
 	r := p.newREPL(c, t)
 	r.signals, r.files = signals, files
 	defer r.edit.end()
-	r.greet()
-	err = r.loop()
+	if oneshot {
+		err = r.converse(prompt)
+	} else {
+		r.greet()
+		err = r.loop()
+	}
 	r.edit.end()
-	if id := c.store.id(); id != "" && r.turns > 0 {
+	if id := c.store.id(); id != "" && r.turns > 0 && !oneshot {
 		r.plain.note("session %s: clm -r %s", id, id)
 	}
 	return errors.Join(r.finish(err), p.tell(c.close()))
@@ -106,6 +113,8 @@ func (r *repl) loop() error {
 			return r.ended
 		case err != nil:
 			return err
+		case len(r.asked) > 0: // of a turn that began by itself
+			r.answer(line)
 		case strings.TrimSpace(line) == "":
 		case strings.HasPrefix(line, "/") && !strings.HasPrefix(line, "//"):
 			r.command(line)
@@ -137,6 +146,9 @@ func (r *repl) converse(prompt string) error {
 	files := r.files
 	r.files = nil
 	n, err := r.c.agent.Submit(prompt, files...)
+	if errors.Is(err, actors.ErrBusy) { // a turn began by itself
+		n, err = r.c.agent.Steer(prompt)
+	}
 	if err != nil {
 		err := r.refused(err)
 		if exitStatus(err) == exitCeiling {
@@ -249,6 +261,7 @@ func (r *repl) readOne(prompt string) (string, error) {
 		case l := <-lines:
 			return l.text, l.err
 		case s := <-r.signals:
+			r.edit.resize()
 			if r.signalAtPrompt(s); r.ended != nil {
 				return "", r.ended
 			}

@@ -65,7 +65,25 @@ func (p *Program) command() *cobra.Command {
 	for _, sub := range root.Commands() {
 		checkArgs(sub)
 	}
+	p.completeFlags(root)
 	return root
+}
+
+// completeFlags completes the flags whose values the configuration knows.
+func (p *Program) completeFlags(root *cobra.Command) {
+	for flag, names := range map[string]func(*config.Config) []string{
+		"model": (*config.Config).ModelNames, "provider": (*config.Config).ProviderNames, "agent": (*config.Config).Profiles,
+	} {
+		// The only error is a flag that is registered twice.
+		_ = root.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			cfg, _, err := config.Load(config.Options{Env: p.Env})
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			return names(cfg), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	_ = root.RegisterFlagCompletionFunc("resume", p.completeSessions)
 }
 
 // checkArgs makes wrong arguments of subcommands usage errors.

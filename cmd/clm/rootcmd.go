@@ -28,8 +28,14 @@ func (p *Program) runRoot(cmd *cobra.Command, _ []string) error {
 	}
 	tty := p.terminal()
 	ctx := context.Background()
-	if !oneshot && tty != nil && !p.flags.json {
-		return p.interactive(ctx, cmd, tty)
+	prompt, err := "", error(nil)
+	if oneshot {
+		if prompt, err = p.prompt(); err != nil {
+			return err
+		}
+	}
+	if tty != nil && !p.flags.json {
+		return p.interactive(ctx, cmd, tty, prompt)
 	}
 	if cmd.Flags().Changed("forever") {
 		return usageError(errors.New("-f needs a terminal: in a script repeat -o, with -c for one conversation"))
@@ -38,13 +44,7 @@ func (p *Program) runRoot(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return usageError(err)
 	}
-	prompt := ""
-	if oneshot {
-		if prompt, err = p.prompt(); err != nil {
-			return err
-		}
-	}
-	c, err := p.begin(ctx, cmd, false)
+	c, err := p.begin(ctx, cmd, runMode{})
 	if err != nil {
 		return err
 	}

@@ -97,13 +97,18 @@ func (e *editor) begin(prompt string) error {
 		return err
 	}
 	e.raw = raw
-	if w, h, err := term.GetSize(int(e.tty.out.Fd())); err == nil && w > 0 {
-		_ = e.term.SetSize(w, h)
-	}
+	e.resize()
 	_, _ = io.WriteString(e.tty.out, pasteOn)
 	e.term.SetPrompt(prompt)
 	e.screen.editing(e.term)
 	return nil
+}
+
+// resize tells the editor how large the terminal is now.
+func (e *editor) resize() {
+	if w, h, err := term.GetSize(int(e.tty.out.Fd())); err == nil && w > 0 {
+		_ = e.term.SetSize(w, h)
+	}
 }
 
 // end brings the terminal back to how it was. It may be called at any time.

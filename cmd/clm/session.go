@@ -38,7 +38,7 @@ func (c *conversation) openSession() error {
 		return usageError(err)
 	case id != "":
 		return c.resume(id)
-	case c.ask || f.session:
+	case c.keep || f.session:
 		return c.create()
 	}
 	return nil

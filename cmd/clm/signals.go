@@ -11,6 +11,6 @@ import (
 // of the process; ignoring it instead would be inherited by commands.
 func (p *Program) notify() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 8)
-	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	signal.Notify(c, append(moreSignals(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)...)
 	return c, func() { signal.Stop(c) }
 }

@@ -3,8 +3,12 @@
 package main
 
 import (
+	"os"
 	"syscall"
 )
+
+// moreSignals are those that only some systems have: the terminal's size changed.
+func moreSignals() []os.Signal { return []os.Signal{syscall.SIGWINCH} }
 
 // suspend stops the program as ^Z does in other programs, with the terminal in
 // its normal mode, and goes on where it was when it is continued.

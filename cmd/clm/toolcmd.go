@@ -56,7 +56,7 @@ func (p *Program) bench(cmd *cobra.Command) (*conversation, error) {
 		return nil, err
 	}
 	p.flags.url, p.flags.provider, p.flags.yes = "", "", true // the person calls the tool: no question is left
-	return p.begin(cmd.Context(), cmd, false)
+	return p.begin(cmd.Context(), cmd, runMode{})
 }
 
 func (p *Program) toolList(cmd *cobra.Command, _ []string) error {
