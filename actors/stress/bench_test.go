@@ -65,7 +65,7 @@ func BenchmarkBatch(b *testing.B) {
 
 func oneTurn(b *testing.B, calls int, chain bool) {
 	for b.Loop() {
-		r := bench(b, stress.Options{Agents: 1, Tools: stress.Tools{Share: 1, Calls: calls, Chain: chain}, Window: 10_000_000})
+		r := bench(b, stress.Options{Agents: 1, Tools: stress.Tools{Share: 1, Calls: calls, Chain: chain}, Window: 10_000_000, Check: 1e-9})
 		if r.Calls.All != int64(calls) {
 			b.Fatalf("%d calls", r.Calls.All)
 		}

@@ -99,6 +99,10 @@ func (m *model) readAsk(body []byte) (asked, error) {
 		stream: bytes.Contains(body[max(0, len(body)-200):], []byte(`"stream":true`)),
 	}
 	calling := false
+	end := body[max(0, len(body)-m.toolBytes-4096):]
+	if bytes.Contains(end, []byte(askMark)) || bytes.Contains(end, []byte(callMark)) {
+		body = end
+	}
 	ask := bytes.LastIndex(body, []byte(askMark))
 	if call := bytes.LastIndex(body, []byte(callMark)); call > ask {
 		// call_AGENT.TURN_NTH: calls were made in this turn.

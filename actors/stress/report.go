@@ -159,17 +159,16 @@ func (r *Report) JSON(w io.Writer) error {
 func (r *Report) round(run *run, before lookedAt) {
 	s := run.sampler
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := s.lookLocked()
-	s.mu.Unlock()
-	span := max(now.at.Sub(before.at).Seconds(), 1e-9)
-	turns := now.totals.turns - before.totals.turns
-	r.CPU.Rounds += now.cpu - before.cpu
+	span, cpu := s.active.Seconds()-r.Elapsed, s.cpu-r.CPU.Rounds
+	r.Elapsed, r.CPU.Rounds = s.active.Seconds(), s.cpu
 	if run.opts.Rounds == 1 {
 		return
 	}
+	turns := now.totals.turns - before.totals.turns
 	r.Rounds = append(r.Rounds, Round{
-		Turns: turns, Failed: now.totals.failed - before.totals.failed,
-		Rate: float64(turns) / span, CPU: now.cpu - before.cpu,
+		Turns: turns, Failed: now.totals.failed - before.totals.failed, Rate: float64(turns) / max(span, 1e-9), CPU: cpu,
 	})
 }
 
@@ -243,7 +242,6 @@ func (r *run) goroutines(before int) int {
 func (r *run) fill(report *Report) {
 	s, t := r.sampler, r.stats.totals
 	report.System = System{runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0)}
-	report.Elapsed = s.active.Seconds()
 	report.Turns = Turns{All: t.turns, Done: t.done, Failed: t.failed, Canceled: t.canceled, Ceiling: t.ceiling, Unstarted: s.unstarted.Load()}
 	report.Calls = Calls{t.calls, t.failedCalls}
 	report.Requests, report.FailedReqs = r.wire.requests.Load(), r.wire.failed.Load()

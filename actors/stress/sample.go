@@ -55,8 +55,10 @@ type sampler struct {
 	skip     int // of that many samples one is kept
 	seen     int
 	last     lookedAt
-	active   time.Duration // of all rounds so far
+	active   time.Duration // of all rounds so far, while turns were made
+	cpu      float64       // seconds, the same
 	resumed  time.Time
+	cpuThen  float64
 	round    int
 	stopTick func()
 
@@ -122,8 +124,8 @@ func (s *sampler) lookLocked() lookedAt {
 func (s *sampler) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.resumed = time.Now()
 	s.last = s.lookLocked()
+	s.resumed, s.cpuThen = s.last.at, s.last.cpu
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -143,11 +145,13 @@ func (s *sampler) resume() {
 
 // pause takes a last sample and stops.
 func (s *sampler) pause() {
+	ended, cpu := time.Now(), processCPU()
 	s.stopTick()
 	s.sample()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.active += time.Since(s.resumed)
+	s.active += ended.Sub(s.resumed)
+	s.cpu += cpu - s.cpuThen
 }
 
 func (s *sampler) sample() {
