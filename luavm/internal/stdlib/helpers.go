@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"math"
 	"strings"
 	"sync"
 
@@ -129,10 +130,11 @@ func helperFor(a args) int {
 	if z == 0 {
 		a.errorf("'for' step is zero")
 	}
-	a.L.Push(x)
-	a.L.Push(y)
-	a.L.Push(z)
-	return 3
+	first := math.Copysign(math.SmallestNonzeroFloat64, float64(z))
+	for _, v := range []lua.LNumber{x, y, z, lua.LNumber(first)} {
+		a.L.Push(v)
+	}
+	return 4
 }
 
 func isInteger(v lua.LValue) bool {
