@@ -18,8 +18,8 @@
 //   - Numbers are float64. An integral one counts as an integer, so 3 // 0 and
 //     3.0 // 0 are both errors, and loops count in float64. Integer literals
 //     beyond 2^53 are boxed (see Int).
-//   - A numeric for whose first value is a fraction in a variable may be off by
-//     the last bit; literals and loops with a step in a variable are checked.
+//   - A numeric for with a whole number as step whose first value is a fraction
+//     in a variable may be off by the last bit.
 //   - Operands of different types, and tables with different metamethods, are
 //     compared by __lt, __le and __eq where the source names these; a source that
 //     builds their names from pieces gets the older rules of Lua 5.1.

@@ -65,7 +65,9 @@ const (
 	Ge
 	// For(init, limit, step): checks the values of a numeric for whose step is
 	// not a literal, and in code that has boxed integers, and returns the three
-	// as LNumbers (boxed ones rounded). Errors: "bad 'for' initial value (number
+	// as LNumbers (boxed ones rounded), and as the fourth the smallest LNumber
+	// with the step's sign, which changes nothing that it is subtracted from and
+	// added to. Errors: "bad 'for' initial value (number
 	// expected, got string)" (limit, step alike; strings do not count as
 	// numbers), checked in the order limit, step, initial value, and
 	// "'for' step is zero".

@@ -246,7 +246,11 @@ func (p *parser) numberFor(name string, line int) ast.Stmt {
 	p.declare(name, false)
 	var loop ast.Stmt
 	if h.exact() {
-		s := &ast.NumberForStmt{Name: name, Init: h.init, Limit: h.limit, Step: h.step, Stmts: p.body(tFor, line)}
+		body := p.body(tFor, line)
+		if h.later != "" {
+			body = append([]ast.Stmt{set(line, ident("(for step)", line), ident(h.later, line))}, body...)
+		}
+		s := &ast.NumberForStmt{Name: name, Init: h.init, Limit: h.limit, Step: h.step, Stmts: body}
 		s.SetLine(line)
 		s.SetLastLine(p.last)
 		loop = s
@@ -270,13 +274,17 @@ func (p *parser) checkFor(h *forValues, line int) ast.Stmt {
 	if ok && n.value() != 0 && h.exact() && (fixed || !p.boxed) {
 		return nil
 	}
-	names := []string{p.temp(), p.temp(), p.temp()}
+	names := []string{p.temp(), p.temp(), p.temp(), p.temp()}
 	check := p.call(For, line, h.init, h.limit, h.step)
 	check.AdjustRet = false
-	if h.exact() {
-		h.init, h.step = ident(names[0], line), ident(names[2], line)
-	} else {
+	switch {
+	case !h.exact():
 		h.index = names[0]
+	case ok:
+		h.init = ident(names[0], line)
+	default:
+		// the first step is too small to round, and the body sets the real one
+		h.init, h.step, h.later = ident(names[0], line), ident(names[3], line), names[2]
 	}
 	h.limit = ident(names[1], line)
 	return localTo(line, names, check)
@@ -286,6 +294,7 @@ func (p *parser) checkFor(h *forValues, line int) ast.Stmt {
 type forValues struct {
 	init, limit, step ast.Expr
 	index             string // the local that counts, in while
+	later             string // the local with the step of all rounds but the first
 }
 
 // exact reports whether the loop can use the instructions, which subtract the

@@ -53,16 +53,20 @@ func (p *parser) numberNode(n numeral, line int) ast.Expr {
 
 // box makes a boxed integer, which the prologue makes once.
 func (p *parser) box(v int64, line int) ast.Expr {
-	i := 0
-	for i < len(p.ints) && p.ints[i] != v {
-		i++
-	}
-	if i == len(p.ints) {
+	i, ok := p.index[v]
+	if !ok {
+		if i = len(p.ints); i >= MaxConstants {
+			p.limit("constants", MaxConstants)
+		}
+		if p.index == nil {
+			p.index = map[int64]int{}
+		}
+		p.index[v] = i
 		p.ints = append(p.ints, v)
-		p.large = true
 		p.needs[Int] = true
+		p.large = true
 	}
-	p.spend(i)
+	p.constant(strconv.Itoa(i+1), true)
 	e := at(&ast.AttrGetExpr{Object: p.hidden(boxesName, line), Key: integer(i+1, line)}, line)
 	if p.boxes == nil {
 		p.boxes = map[ast.Expr]int64{}

@@ -30,7 +30,8 @@ type parser struct {
 
 	used   []Helper
 	needs  [NumHelpers]bool
-	ints   []int64
+	ints   []int64            // the boxed literals
+	index  map[int64]int      // and where they are in ints
 	zero   bool               // -0.0 occurs
 	noDots bool               // "..." occurs in the main function
 	boxes  map[ast.Expr]int64 // boxed literals
