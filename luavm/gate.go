@@ -96,7 +96,8 @@ func (g *gate) leave() {
 		return
 	}
 	w := (*queue)[0]
-	*queue = slices.Delete(*queue, 0, 1)
+	(*queue)[0] = nil
+	*queue = (*queue)[1:]
 	g.count()
 	w.granted = true
 	w.turn.Unlock()

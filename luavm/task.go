@@ -161,13 +161,20 @@ func (v *VM) run(ctx context.Context, t *Task, in Answer) Want {
 	if t.next == nil {
 		t.next, t.stop = iter.Pull(t.body)
 	}
-	want, more := t.next()
-	v.finish(c)
-	v.task = nil
+	want, more := v.resume(t)
 	if !more {
 		t.settle()
 	}
 	return want
+}
+
+// resume lets t's coroutine run. The deferred part is for a host whose code in it ends the goroutine.
+func (v *VM) resume(t *Task) (Want, bool) {
+	defer func() {
+		v.finish(t.call)
+		v.task = nil
+	}()
+	return t.next()
 }
 
 // body is the coroutine: fn under the VM's limits, and what becomes of it.
