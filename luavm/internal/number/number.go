@@ -3,6 +3,7 @@ package number
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -103,7 +104,11 @@ func Format(f lua.LNumber) string {
 	case math.IsInf(x, -1):
 		return "-inf"
 	}
-	return strconv.FormatFloat(x, 'g', 14, 64)
+	s := strconv.FormatFloat(x, 'g', 14, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0" // a fraction that is rounded away still shows that there is one
+	}
+	return s
 }
 
 func formatNaN(x float64) string {

@@ -3,8 +3,10 @@ package stdlib
 import (
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +55,7 @@ func oneOf[T any](g *generator, list ...T) T { return list[g.IntN(len(list))] }
 
 func (g *generator) call() string {
 	return oneOf(g, g.find, g.find, g.gsub, g.gmatch, g.format, g.format, g.pack, g.unpack, g.slices,
-		g.tonumber, g.list, g.list, g.utf8, g.math, g.operator, g.operator, g.misuse, g.proxy, g.protected)()
+		g.tonumber, g.list, g.list, g.utf8, g.math, g.operator, g.operator, g.misuse, g.proxy, g.protected, g.float, g.float)()
 }
 
 // quoted makes a Lua literal.
@@ -295,6 +297,31 @@ func (g *generator) operator() string {
 		y = oneOf(g, g.bigInt(), quoted(g.text()), "0.5", "nil", "{}")
 	}
 	return fmt.Sprintf("local x, y = %s, %s return x %s y", x, y, op)
+}
+
+// float prints or reads some float64 that is no integer.
+func (g *generator) float() string {
+	x := math.Float64frombits(g.Uint64())
+	switch g.IntN(4) {
+	case 0:
+		x = (g.Float64() - 0.5) * math.Pow(10, float64(g.IntN(24)))
+	case 1:
+		x = math.Float64frombits(g.Uint64() & (1<<52 - 1)) // not normalized
+	case 2:
+		x = float64(g.IntN(100000)) / 1000
+	}
+	if math.IsNaN(x) || math.IsInf(x, 0) || math.Abs(x) <= 1<<53 && x == math.Trunc(x) {
+		x = 0.1
+	}
+	literal := strconv.FormatFloat(x, 'x', -1, 64)
+	flags := g.join(2, "-", "+", " ", "#", "0") + oneOf(g, "", "10", "3", "25")
+	switch g.IntN(4) {
+	case 0:
+		return "tostring(" + literal + "), " + literal
+	case 1:
+		return "tonumber(" + quoted(strconv.FormatFloat(x, oneOf[byte](g, 'e', 'f', 'g', 'x'), g.IntN(25), 64)) + ")"
+	}
+	return fmt.Sprintf("string.format(%s, %s)", quoted("%"+flags+oneOf(g, "", ".0", ".1", ".3", ".14", ".17", ".40")+oneOf(g, "e", "f", "g", "a", "E", "G", "A", "q")), literal)
 }
 
 // proxy works on a list behind metamethods and shows also in which order it was
