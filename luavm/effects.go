@@ -64,7 +64,7 @@ func (a api) request(method, target, body string, headers lua.LValue) int {
 	if !ok {
 		return a.failed(fmt.Sprintf("the response body has %d bytes, more than the plugin's free memory", len(in.Body)))
 	}
-	a.L.Push(layout.NewRecord([]lua.LValue{lua.LString("status"), lua.LNumber(in.Status), lua.LString("body"), text}))
+	a.L.Push(layout.NewRecord([]lua.LValue{lua.LString("status"), lua.LNumber(in.Status), lua.LString("body"), text}, nil))
 	return 1
 }
 

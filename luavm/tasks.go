@@ -214,7 +214,7 @@ func (a api) outcome(t *Task) *lua.LTable {
 		fields = append(fields, lua.LString("value"), t.value)
 	}
 	a.v.Charge(a.L, tableBytes+int64(len(fields))*keyBytes)
-	t.table = layout.NewRecord(fields)
+	t.table = layout.NewRecord(fields, nil)
 	return t.table
 }
 

@@ -22,7 +22,8 @@ func Decode(L *lua.LState, text string) (lua.LValue, error) {
 	}
 	d := &decoder{L: L, m: stdlib.MeterOf(L), s: text}
 	v, err := d.value(0)
-	d.burn(flushUnits)
+	d.m.Burn(L, d.units)
+	d.m.Charge(L, d.bytes)
 	if err == nil {
 		d.space()
 		if d.i < len(d.s) {
@@ -42,8 +43,21 @@ type decoder struct {
 	i     int
 	keys  map[string]lua.LValue // each distinct object key once
 	stack []lua.LValue          // elements of the arrays and objects that are open
+	shape []lua.LValue          // keys of the object before, which equal ones share
 	units int64                 // CPU not burned yet
+	bytes int64                 // memory not charged yet
 }
+
+// charge accounts for n bytes, small amounts together.
+func (d *decoder) charge(n int64) {
+	if d.bytes += n; d.bytes >= flushBytes {
+		n, d.bytes = d.bytes, 0
+		d.m.Charge(d.L, n)
+	}
+}
+
+// flushBytes is how much memory is collected before it is charged.
+const flushBytes = 8 << 10
 
 func (d *decoder) burn(n int64) {
 	if d.units += n; d.units >= flushUnits {
@@ -92,19 +106,24 @@ func (d *decoder) value(depth int) (lua.LValue, error) {
 	case c == '-' || c >= '0' && c <= '9':
 		return d.number()
 	}
-	for word, v := range words {
-		if strings.HasPrefix(d.s[d.i:], word) {
-			d.i += len(word)
-			if v == nil {
-				return Null(), nil
-			}
-			return v, nil
-		}
+	switch {
+	case d.word("true"):
+		return lua.LTrue, nil
+	case d.word("false"):
+		return lua.LFalse, nil
+	case d.word("null"):
+		return Null(), nil
 	}
 	return nil, d.fail("no value starts")
 }
 
-var words = map[string]lua.LValue{"true": lua.LTrue, "false": lua.LFalse, "null": nil}
+func (d *decoder) word(w string) bool {
+	ok := strings.HasPrefix(d.s[d.i:], w)
+	if ok {
+		d.i += len(w)
+	}
+	return ok
+}
 
 // next skips to the separator c or the end mark; more is true at the separator.
 func (d *decoder) next(end byte) (more bool, err error) {
@@ -127,7 +146,7 @@ func (d *decoder) array(depth int) (lua.LValue, error) {
 	d.space()
 	if d.i < len(d.s) && d.s[d.i] == ']' {
 		d.i++
-		d.m.Charge(d.L, tableBytes)
+		d.charge(tableBytes)
 		return &lua.LTable{Metatable: ArrayMark()}, nil
 	}
 	for more := true; more; {
@@ -141,7 +160,7 @@ func (d *decoder) array(depth int) (lua.LValue, error) {
 		}
 	}
 	n := len(d.stack) - base
-	d.m.Charge(d.L, tableBytes+int64(n)*slotBytes)
+	d.charge(tableBytes + int64(n)*slotBytes)
 	t := layout.NewArray(d.stack[base:])
 	d.pop(base)
 	return t, nil
@@ -152,7 +171,7 @@ func (d *decoder) object(depth int) (lua.LValue, error) {
 	d.space()
 	if d.i < len(d.s) && d.s[d.i] == '}' {
 		d.i++
-		d.m.Charge(d.L, tableBytes)
+		d.charge(tableBytes)
 		return &lua.LTable{Metatable: lua.LNil}, nil
 	}
 	for more := true; more; {
@@ -180,8 +199,9 @@ func (d *decoder) object(depth int) (lua.LValue, error) {
 		}
 	}
 	n := int64(len(d.stack)-base) / 2
-	d.m.Charge(d.L, tableBytes+n*fieldBytes)
-	t := layout.NewRecord(d.stack[base:])
+	d.charge(tableBytes + n*fieldBytes)
+	t := layout.NewRecord(d.stack[base:], d.shape)
+	d.shape = layout.Keys(t)
 	d.pop(base)
 	return t, nil
 }
@@ -195,7 +215,7 @@ const (
 
 func (d *decoder) push(v lua.LValue) {
 	if len(d.stack) == cap(d.stack) {
-		d.m.Charge(d.L, int64(cap(d.stack)+64)*2*slotBytes)
+		d.charge(int64(cap(d.stack)+64) * 2 * slotBytes)
 	}
 	d.stack = append(d.stack, v)
 }
@@ -206,6 +226,17 @@ func (d *decoder) pop(base int) {
 }
 
 func (d *decoder) key() (lua.LValue, error) {
+	end := d.i + 1
+	for end < len(d.s) && plain[d.s[end]] {
+		end++
+	}
+	if end < len(d.s) && d.s[end] == '"' {
+		if v, ok := d.keys[d.s[d.i+1:end]]; ok {
+			d.burn(int64(end-d.i) >> 4)
+			d.i = end + 1
+			return v, nil
+		}
+	}
 	s, err := d.string()
 	if err != nil {
 		return nil, err
@@ -216,7 +247,7 @@ func (d *decoder) key() (lua.LValue, error) {
 	if d.keys == nil {
 		d.keys = make(map[string]lua.LValue)
 	}
-	d.m.Charge(d.L, 64)
+	d.charge(64)
 	v := lua.LValue(lua.LString(s))
 	d.keys[s] = v
 	return v, nil
@@ -233,7 +264,7 @@ func (d *decoder) string() (string, error) {
 		if c == '"' {
 			d.i = i + 1
 			d.burn(int64(i-start) >> 4)
-			d.m.Charge(d.L, int64(i-start)+slotBytes)
+			d.charge(int64(i-start) + slotBytes)
 			return strings.Clone(d.s[start:i]), nil
 		}
 		if c == '\\' {
@@ -256,7 +287,7 @@ func (d *decoder) escaped(start, i int) (string, error) {
 		end++
 	}
 	d.m.Burn(d.L, int64(end-start)>>3)
-	d.m.Charge(d.L, int64(end-start)*2+slotBytes)
+	d.charge(int64(end-start)*2 + slotBytes)
 	buf := append(make([]byte, 0, min(end, len(d.s))-start), d.s[start:i]...)
 	for d.i = i; d.i < len(d.s); {
 		switch c := d.s[d.i]; {
@@ -369,7 +400,7 @@ func (d *decoder) number() (lua.LValue, error) {
 	}
 	text := d.s[start:d.i]
 	d.burn(int64(len(text)) >> 3)
-	d.m.Charge(d.L, slotBytes)
+	d.charge(slotBytes)
 	if integral {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			if n >= 0 && n < int64(len(small)) {

@@ -22,7 +22,7 @@ func Encode(L *lua.LState, v lua.LValue) (string, error) {
 	if err := e.value(v); err != nil {
 		return "", fmt.Errorf("%s%w", e.where(), err)
 	}
-	e.burn(flushUnits)
+	e.m.Burn(L, e.units)
 	e.m.Charge(L, int64(len(e.buf)))
 	return string(e.buf), nil
 }

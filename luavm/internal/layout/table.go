@@ -60,17 +60,25 @@ func NewArray(values []lua.LValue) *lua.LTable {
 	return t
 }
 
-// NewRecord is a table of string keys and values, which alternate in fields; the last of equal keys wins.
-func NewRecord(fields []lua.LValue) *lua.LTable {
+// NewRecord is a table of string keys and values, which alternate in fields; the last of equal keys wins. If shape,
+// the keys of another record, are the same in the same order, the two share them: interpreters only append to keys,
+// which copies a slice without room.
+func NewRecord(fields, shape []lua.LValue) *lua.LTable {
 	n := len(fields) / 2
 	t := &lua.LTable{Metatable: lua.LNil}
 	strs, index := make(map[string]lua.LValue, n), make(map[lua.LValue]int, n)
-	keys := make([]lua.LValue, 0, n)
+	keys := shape
+	if !sameShape(fields, shape) {
+		keys = make([]lua.LValue, 0, n)
+	}
 	for i := 0; i < len(fields); i += 2 {
 		key := fields[i]
 		if _, again := index[key]; !again {
-			index[key] = len(keys)
-			keys = append(keys, key)
+			at := len(index)
+			index[key] = at
+			if at == len(keys) {
+				keys = append(keys, key)
+			}
 		}
 		strs[string(key.(lua.LString))] = fields[i+1]
 	}
@@ -78,6 +86,19 @@ func NewRecord(fields []lua.LValue) *lua.LTable {
 	*at[map[lua.LValue]int](unsafe.Pointer(t), off.tabIndex) = index
 	*at[[]lua.LValue](unsafe.Pointer(t), off.tabKeys) = keys
 	return t
+}
+
+// sameShape reports whether the keys in fields are those of shape, which is full.
+func sameShape(fields, shape []lua.LValue) bool {
+	if len(fields) != 2*len(shape) || len(shape) == 0 || len(shape) != cap(shape) {
+		return false
+	}
+	for i, key := range shape {
+		if fields[2*i] != key {
+			return false
+		}
+	}
+	return true
 }
 
 // CopyFields gives the empty table t the string keys of from, in order, with room for more.
