@@ -268,6 +268,9 @@ func (g *generator) utf8() string {
 
 func (g *generator) math() string {
 	x, y := oneOf(g, g.bigInt(), g.fraction()), oneOf(g, g.bigInt(), g.fraction())
+	if g.IntN(8) == 0 {
+		return fmt.Sprintf("math.log(%d, %s)", 1+g.IntN(2000), oneOf(g, "2", "3", "5", "10", "7", "1000"))
+	}
 	f := oneOf(g, "abs", "ceil", "floor", "sqrt", "tointeger", "type", "max", "min", "fmod", "ult", "modf", "atan", "exp", "sin", "deg")
 	switch f {
 	case "max", "min", "ult", "atan":

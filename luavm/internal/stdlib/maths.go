@@ -25,7 +25,7 @@ func mathTable() *lua.LTable {
 		{"frexp", mathFrexp},
 		{"ldexp", mathLdexp},
 		{"log", mathLog},
-		{"log10", mathFunction(math.Log10)},
+		{"log10", mathFunction(log10)},
 		{"max", mathMax},
 		{"min", mathMin},
 		{"modf", mathModf},
@@ -127,15 +127,15 @@ func mathFmod(a args) int {
 func mathLog(a args) int {
 	x := a.float(1)
 	if a.none(2) {
-		return a.push(lua.LNumber(math.Log(x)))
+		return a.push(lua.LNumber(logarithm(x)))
 	}
 	switch base := a.float(2); base {
 	case 2:
 		return a.push(lua.LNumber(math.Log2(x)))
 	case 10:
-		return a.push(lua.LNumber(math.Log10(x)))
+		return a.push(lua.LNumber(log10(x)))
 	default:
-		return a.push(lua.LNumber(math.Log(x) / math.Log(base)))
+		return a.push(lua.LNumber(logarithm(x) / logarithm(base)))
 	}
 }
 
@@ -155,6 +155,26 @@ func mathFrexp(a args) int {
 func mathLdexp(a args) int {
 	exponent := min(max(a.int(2), -1<<20), 1<<20)
 	return a.push(lua.LNumber(math.Ldexp(a.float(1), int(exponent))))
+}
+
+// logarithm is the natural logarithm, nearer to the C library's than Go's: one
+// step of Newton's method takes off the error in the last digit, which shows in
+// quotients such as log(27) / log(3).
+func logarithm(x float64) float64 {
+	y := math.Log(x)
+	if e := math.Exp(y); math.Abs(y) > 1 && e > 0 && !math.IsInf(e, 0) {
+		y -= (e - x) / x
+	}
+	return y
+}
+
+// log10 is exact for powers of ten, which Go's is not.
+func log10(x float64) float64 {
+	y := math.Log10(x)
+	if r := math.Round(y); math.Abs(r) < 300 && math.Pow10(int(r)) == x {
+		return r
+	}
+	return y
 }
 
 func mathMax(a args) int {
