@@ -63,13 +63,14 @@ type Yield struct {
 	// Spawned are the tasks made in this slice; the host steps each of them, in order, after this Yield.
 	Spawned []*Task
 	// Cancelled are the tasks that were ended from outside in this slice (task:cancel, try_all, the end of main):
-	// the host drops their requests and timers. They never run again.
+	// the host drops their requests and timers. They never run again; a Step of one gives Done.
 	Cancelled []*Task
 	// Done says that the task has ended; then Want is nil.
 	Done bool
 	// Failed says that a child ended by an error.
 	Failed bool
-	// Result is the call's outcome, on main's Done only.
+	// Result is the call's outcome: on main's Done, and on the Done of a child whose time or memory has ended the
+	// whole call; then the others end at their next Step.
 	Result *Result
 	// Want is what the task waits for; nil when Done.
 	Want Want
@@ -124,7 +125,7 @@ const (
 
 // Wait is main waiting for tasks of its call. Answer: Timeout when Timeout ran out first, else nothing.
 type Wait struct {
-	Tasks   []*Task // 1 to MaxWaitTasks
+	Tasks   []*Task // those of the wait that have not ended, 1 to MaxWaitTasks
 	Mode    WaitMode
 	Timeout time.Duration // < 0: none
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -83,4 +84,27 @@ func liveHeap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// A walk that meets the deadline gives up, and the call ends by its time.
+func TestWalkGivesUp(t *testing.T) {
+	p, err := Compile("p", `keep = {} for i = 1, 100000 do keep[i] = { i } end
+		clm.tool_register("t", { timeout_ms = 1, invoke = function() while true do local t = {} for i = 1, 1000 do t[i] = {} end end end })`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := New(p, Options{Memory: 1 << 30, LoadTime: 1 << 40})
+	defer v.Close()
+	v.Load().Main().Step(t.Context(), Answer{})
+	if v.walkUntil(time.Now().Add(-time.Second)) {
+		t.Error("a walk past its deadline is whole")
+	}
+	if !v.walkUntil(time.Time{}) || v.live < 10<<20 {
+		t.Errorf("a walk without deadline found %d bytes", v.live)
+	}
+	v.trigger = 0
+	y := v.Call("t", "").Main().Step(t.Context(), Answer{})
+	if !y.Done || y.Result.Text != "timed out after 1 ms" {
+		t.Errorf("got %+v", y.Result)
+	}
 }

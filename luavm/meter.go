@@ -136,7 +136,9 @@ func (v *VM) Charge(_ *lua.LState, n int64) {
 
 // overTrigger measures what is live and aborts the running task when n more bytes do not fit.
 func (v *VM) overTrigger(n int64) {
-	v.walk()
+	if !v.walkUntil(v.slice.deadline) {
+		v.check() // the time is over
+	}
 	if v.live+n > v.limit {
 		v.task.abort = &abort{text: fmt.Sprintf("not enough memory: the plugin's limit is %s", mib(v.limit)), call: true, memory: true}
 		panic(v.task.abort)

@@ -3,6 +3,7 @@ package luavm
 import (
 	"math/bits"
 	"sync"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -11,7 +12,10 @@ import (
 
 // walk measures what the VM's Lua values hold: everything reachable from its globals, registry and threads, once
 // each. Library tables and functions that all VMs share cost nothing.
-func (v *VM) walk() {
+func (v *VM) walk() { v.walkUntil(time.Time{}) }
+
+// walkUntil gives up at the deadline, unless it is zero, and then reports false.
+func (v *VM) walkUntil(deadline time.Time) bool {
 	w := walkers.Get().(*walker)
 	w.total, w.shared = v.pinned, v.shared
 	w.table(v.g.Global)
@@ -31,11 +35,14 @@ func (v *VM) walk() {
 			w.push(c.configT)
 		}
 	}
-	w.run()
+	defer w.release()
+	if !w.run(deadline) {
+		return false
+	}
 	v.live, v.alloc = w.total, 0
 	v.left -= int64(w.seen.n) * 8
-	w.release()
 	v.used.Store(v.live)
+	return true
 }
 
 type walker struct {
@@ -50,6 +57,8 @@ var walkers = sync.Pool{New: func() any { return &walker{} }}
 
 func (w *walker) release() {
 	w.seen.reset()
+	clear(w.queue[:cap(w.queue)]) // a pooled walker must not keep the values of a VM
+	w.queue = w.queue[:0]
 	if cap(w.queue) <= 1<<16 && len(w.seen.slots) <= 1<<18 {
 		walkers.Put(w)
 	}
@@ -144,8 +153,11 @@ func (w *walker) bytes(s string) {
 	}
 }
 
-func (w *walker) run() {
-	for len(w.queue) > 0 {
+func (w *walker) run(deadline time.Time) (whole bool) {
+	for n := 1; len(w.queue) > 0; n++ {
+		if n%8192 == 0 && !deadline.IsZero() && !time.Now().Before(deadline) {
+			return false
+		}
 		v := w.queue[len(w.queue)-1]
 		w.queue = w.queue[:len(w.queue)-1]
 		switch x := v.(type) {
@@ -165,6 +177,7 @@ func (w *walker) run() {
 			}
 		}
 	}
+	return true
 }
 
 func (w *walker) insideTable(t *lua.LTable) {
