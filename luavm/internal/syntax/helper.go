@@ -26,11 +26,11 @@ type Helper uint8
 
 const (
 	// IDiv(a, b): a // b, floored; metamethod __idiv. Numbers without fraction
-	// count as integers: a zero b with an integral a raises
-	// "attempt to perform 'n//0'".
+	// count as integers: a zero b with an integral a raises "attempt to divide by
+	// zero".
 	IDiv Helper = iota
 	// Mod(a, b): a % b with the sign of b; metamethod __mod. An integral a with
-	// a zero b raises "attempt to perform 'n%%0'", a fraction gives NaN.
+	// a zero b raises "attempt to perform 'n%0'", a fraction gives NaN.
 	Mod
 	// BAnd(a, b): a & b; metamethod __band. The result of the bit operators is
 	// exact in all 64 bits. A fraction raises "number has no integer representation".

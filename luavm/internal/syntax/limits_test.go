@@ -2,6 +2,7 @@ package syntax_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,30 @@ func TestKillers(t *testing.T) {
 				t.Errorf("the error has %d bytes", len(err.Error()))
 			}
 			t.Logf("%v %.100v", took.Round(time.Millisecond), err)
+		})
+	}
+}
+
+// TestMemory bounds what a source at the limits allocates on the way: gopher-lua
+// takes 13 KB a function, however small.
+func TestMemory(t *testing.T) {
+	const most = 64 << 20
+	for name, source := range map[string]string{
+		"functions": strings.Repeat("f=function()end ", syntax.MaxFunctions-1),
+		"nested":    strings.Repeat("f=function() ", 60) + strings.Repeat("g=function()end ", 1900) + strings.Repeat("end ", 60),
+		"items":     "x = {" + strings.Repeat("a.b,", 25_000) + "}",
+		"code":      fill("x=y ")[:120_000],
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if _, err := syntax.Compile("m.lua", source); err != nil {
+				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; n > most {
+				t.Errorf("%d MiB allocated", n>>20)
+			}
 		})
 	}
 }
