@@ -22,10 +22,18 @@ const records = `for i = 1, 200000 do local t = { x = i, y = 2 } t.z = t.x + t.y
 
 const concat = `local t = {} for i = 1, 100000 do t[#t + 1] = i .. "x" end `
 
+const protected = `local function f(x) return x end for i = 1, 300000 do pcall(f, i) end `
+
+const caught = `for i = 1, 100000 do pcall(error, "x") end `
+
+const methods = `local C = {} C.__index = C function C:add(n) self.n = self.n + n end
+	local o = setmetatable({ n = 0 }, C) for i = 1, 300000 do o:add(i) end `
+
 // BenchmarkAgainstGopher runs the same work in a VM and in bare gopher-lua: compare the two of a name.
 func BenchmarkAgainstGopher(b *testing.B) {
 	for _, w := range []struct{ name, work string }{
 		{"fib27", fib + "fib(27)"}, {"loop3M", loop}, {"records", records}, {"concat", concat},
+		{"pcall", protected}, {"pcall-error", caught}, {"methods", methods},
 	} {
 		b.Run(w.name+"/gopher", func(b *testing.B) {
 			defer reportCPU(b, 1, cpuTime())

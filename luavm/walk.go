@@ -59,7 +59,7 @@ func (w *walker) release() {
 	w.seen.reset()
 	clear(w.queue[:cap(w.queue)]) // a pooled walker must not keep the values of a VM
 	w.queue = w.queue[:0]
-	if cap(w.queue) <= 1<<16 && len(w.seen.slots) <= 1<<18 {
+	if cap(w.queue) <= 1<<16 && len(w.seen.slots) <= 1<<20 {
 		walkers.Put(w)
 	}
 }
@@ -103,10 +103,7 @@ func (w *walker) push(v lua.LValue) {
 	switch x := v.(type) {
 	case nil, lua.LBool, *lua.LNilType:
 	case lua.LString:
-		if len(x) > 0 && w.seen.add(layout.Address(v)) {
-			w.total += 16
-			w.bytes(string(x))
-		}
+		w.bytes(string(x))
 	case lua.LNumber:
 		w.number(layout.Address(v) &^ (pageBytes - 1))
 	case *lua.LTable:
@@ -147,9 +144,10 @@ func (w *walker) number(page uintptr) {
 	w.page = page
 }
 
+// bytes counts a string and one header of it.
 func (w *walker) bytes(s string) {
 	if len(s) > 0 && w.seen.add(layout.StringAddress(s)) {
-		w.total += int64(len(s)+15) &^ 15
+		w.total += int64(len(s)+15)&^15 + 16
 	}
 }
 
