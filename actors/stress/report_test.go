@@ -82,8 +82,13 @@ func TestParse(t *testing.T) {
 
 func TestRefusedOptions(t *testing.T) {
 	for _, o := range []stress.Options{
-		{Agents: -1}, {Rate: 1, Concurrency: 2}, {Cancel: 1.5}, {Faults: stress.Faults{Cut: 0.7, Slow: 0.7}},
-		{Tools: stress.Tools{Share: 0.5, Name: "none"}}, {Duration: -time.Second}, {Tools: stress.Tools{Share: 1, Calls: 1e6}},
+		{Agents: -1},
+		{Rate: 1, Concurrency: 2},
+		{Cancel: 1.5},
+		{Faults: stress.Faults{Cut: 0.7, Slow: 0.7}},
+		{Tools: stress.Tools{Share: 0.5, Name: "none"}},
+		{Duration: -time.Second},
+		{Tools: stress.Tools{Share: 1, Calls: 1e6}},
 	} {
 		if r, err := stress.Run(t.Context(), o); err == nil || r != nil {
 			t.Errorf("%+v: a report and the error %v", o, err)

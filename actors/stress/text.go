@@ -80,8 +80,11 @@ type row struct {
 
 func (r *Report) rows() []row {
 	return []row{
-		{"first token", r.FirstToken}, {"turn", r.Turn}, {"tool call", r.ToolCall},
-		{"cancel to done", r.CancelToDone}, {"wait for an agent", r.Queue},
+		{"first token", r.FirstToken},
+		{"turn", r.Turn},
+		{"tool call", r.ToolCall},
+		{"cancel to done", r.CancelToDone},
+		{"wait for an agent", r.Queue},
 	}
 }
 

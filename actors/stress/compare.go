@@ -1,0 +1,200 @@
+package stress
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Side is one of the two things that are compared.
+type Side struct {
+	Name string
+	// Run makes one run with a seed; both sides of a pair get the same.
+	Run func(ctx context.Context, seed uint64) (*Report, error)
+}
+
+// Load is a side that runs a load in this process.
+func Load(name string, o Options) Side {
+	return Side{name, func(ctx context.Context, seed uint64) (*Report, error) {
+		o := o
+		o.Seed = seed
+		return Run(ctx, o)
+	}}
+}
+
+// Build is a side that is another build of clm: the program is run as
+// "PROGRAM stress --json --seed N ARGS…", and its report is read.
+func Build(program string, args ...string) Side {
+	return Side{program, func(ctx context.Context, seed uint64) (*Report, error) {
+		all := append([]string{"stress", "--json", "--seed", fmt.Sprint(seed)}, args...)
+		cmd := exec.CommandContext(ctx, program, all...)
+		cmd.WaitDelay = endTime
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		var r Report
+		if bad := json.Unmarshal(out, &r); bad != nil {
+			return nil, fmt.Errorf("%s stress: no report: %w", filepath.Base(program), errors.Join(err, bad))
+		}
+		return &r, nil // a run with violations has a report, too
+	}}
+}
+
+// Comparison is what alternating runs of two sides found.
+type Comparison struct {
+	Names   [2]string    `json:"names"` // of A and B
+	Pairs   int          `json:"pairs"`
+	Seed    uint64       `json:"seed"` // of the first pair; the next has the next one
+	Ratios  []Ratio      `json:"ratios"`
+	Reports [][2]*Report `json:"reports"`
+}
+
+// Ratio is how B relates to A in one measure: B divided by A, with the bounds
+// that hold the true ratio in 95 of 100 such comparisons.
+type Ratio struct {
+	Measure string  `json:"measure"`
+	A       float64 `json:"a"` // geometric means
+	B       float64 `json:"b"`
+	Ratio   float64 `json:"ratio"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+}
+
+// Differs tells whether the bounds leave out 1.
+func (r Ratio) Differs() bool { return r.Low > 1 || r.High < 1 }
+
+// measures are what is compared. A measure that is 0 in a run is left out.
+var measures = []struct { // not changed
+	name string
+	of   func(*Report) float64
+}{
+	{"turns/s", func(r *Report) float64 { return r.Rates.Turns }},
+	{"first token p50", func(r *Report) float64 { return r.FirstToken.P50 }},
+	{"first token p99", func(r *Report) float64 { return r.FirstToken.P99 }},
+	{"turn p50", func(r *Report) float64 { return r.Turn.P50 }},
+	{"turn p99", func(r *Report) float64 { return r.Turn.P99 }},
+	{"tool call p50", func(r *Report) float64 { return r.ToolCall.P50 }},
+	{"cancel to done p99", func(r *Report) float64 { return r.CancelToDone.P99 }},
+	{"CPU a turn", func(r *Report) float64 { return r.CPU.Rounds / max(float64(r.Turns.All), 1) }},
+	{"memory an agent", func(r *Report) float64 { return float64(r.Memory.PerAgentAfter) }},
+	{"memory of the process", func(r *Report) float64 { return float64(r.Memory.RSSPeak) }},
+}
+
+// Compare runs two sides in turn, A B B A A B …, so that what drifts meets
+// both, and compares them pair by pair. progress, if not nil, is called after
+// each pair.
+func Compare(ctx context.Context, a, b Side, pairs int, seed uint64, progress func(pair int)) (*Comparison, error) {
+	if pairs < 2 {
+		return nil, errors.New("stress: a comparison takes at least 2 pairs of runs")
+	}
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	c := &Comparison{Names: [2]string{a.Name, b.Name}, Pairs: pairs, Seed: seed}
+	sides := [2]Side{a, b}
+	for i := range pairs {
+		var pair [2]*Report
+		for j := range 2 {
+			k := (i + j) % 2
+			r, err := sides[k].Run(ctx, seed+uint64(i))
+			if r == nil {
+				return nil, fmt.Errorf("%s, run %d: %w", sides[k].Name, i+1, err)
+			}
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			pair[k] = r
+		}
+		c.Reports = append(c.Reports, pair)
+		if progress != nil {
+			progress(i + 1)
+		}
+	}
+	for _, m := range measures {
+		if r, ok := ratio(c.Reports, m.of, seed); ok {
+			r.Measure = m.name
+			c.Ratios = append(c.Ratios, r)
+		}
+	}
+	return c, nil
+}
+
+// ratio compares one measure: the mean of the pairs' log ratios, and its
+// bootstrapped interval.
+func ratio(pairs [][2]*Report, of func(*Report) float64, seed uint64) (Ratio, bool) {
+	var logs []float64
+	var sumA, sumB float64
+	for _, p := range pairs {
+		a, b := of(p[0]), of(p[1])
+		if a <= 0 || b <= 0 {
+			return Ratio{}, false
+		}
+		logs = append(logs, math.Log(b/a))
+		sumA += math.Log(a)
+		sumB += math.Log(b)
+	}
+	n := float64(len(logs))
+	low, high := bootstrap(logs, seed)
+	return Ratio{A: math.Exp(sumA / n), B: math.Exp(sumB / n), Ratio: math.Exp((sumB - sumA) / n), Low: math.Exp(low), High: math.Exp(high)}, true
+}
+
+// bootstrap is the 95 % interval of the mean of values, by resampling.
+func bootstrap(values []float64, seed uint64) (low, high float64) {
+	const samples = 10_000
+	r := rand.New(rand.NewPCG(seed, 95))
+	means := make([]float64, samples)
+	for i := range means {
+		sum := 0.0
+		for range values {
+			sum += values[r.IntN(len(values))]
+		}
+		means[i] = sum / float64(len(values))
+	}
+	slices.Sort(means)
+	return means[samples*25/1000], means[samples*975/1000]
+}
+
+// Text writes the comparison as a table.
+func (c *Comparison) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "A is %s, B is %s; %d pairs of runs, seed %d\n\n", c.Names[0], c.Names[1], c.Pairs, c.Seed)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tA\tB\tB/A\t95 % between\t\t")
+	for _, r := range c.Ratios {
+		note := "no difference seen"
+		if r.Differs() {
+			note = fmt.Sprintf("%+.1f %%", 100*(r.Ratio-1))
+		}
+		fmt.Fprintf(t, "%s\t%.4g\t%.4g\t%.3f\t%.3f and %.3f\t%s\t\n", r.Measure, r.A, r.B, r.Ratio, r.Low, r.High, note)
+	}
+	_ = t.Flush() // into a string
+	for i, name := range c.Names {
+		failed, violated := int64(0), int64(0)
+		for _, p := range c.Reports {
+			failed += p[i].Turns.Failed
+			violated += p[i].ViolationCount
+		}
+		if failed+violated > 0 {
+			fmt.Fprintf(&b, "%s: %d turn(s) failed, %d violation(s)\n", name, failed, violated)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// JSON writes the comparison as one JSON object.
+func (c *Comparison) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(c)
+}
