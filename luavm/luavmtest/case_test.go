@@ -2,6 +2,8 @@ package luavmtest_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,4 +63,50 @@ ok
 	if err != nil || got.String() != text {
 		t.Errorf("%v\n%s", err, got)
 	}
+}
+
+// A child that passes the call's limit ends the call, whatever main waits for.
+func TestChildPastLimit(t *testing.T) {
+	const text = `-- plugin p.lua --
+clm.tool_register("t", { timeout_ms = 20, invoke = function(_, ctx)
+    clm.spawn(function() clm.sleep(5) while true do end end)
+    clm.spawn(function() clm.sleep(1e9) end)
+    clm.sleep(1e9)
+end })
+-- call t {} --
+[tool failed: timed out after 20 ms]
+-- call t {} --
+[tool failed: timed out after 20 ms]
+`
+	c, err := luavmtest.Parse("c.txt", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Play(context.Background())
+	if err != nil || got.String() != text {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+// With LUAVMTEST_UPDATE=1 a case gets what came out, and holds from then on.
+func TestUpdate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.txt")
+	text := "A note.\n-- plugin p.lua --\nclm.tool_register('t', { invoke = function(a, ctx) ctx:log('x') ctx:complete(a.v) end })\n" +
+		"-- tools --\n-- call t {\"v\":\"one\\ntwo\"} --\nold\n-- log --\n-- call t {\"v\":\"\"} --\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(luavmtest.UpdateVariable, "1")
+	luavmtest.Run(t, path)
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(strings.Replace(strings.Replace(text, "old", "one\ntwo", 1), "-- log --\n", "-- log --\nx\n", 1),
+		"-- tools --\n", "-- tools --\nt {\"type\":\"object\",\"properties\":{}}\n", 1)
+	if string(got) != want {
+		t.Errorf("got:\n%s", got)
+	}
+	t.Setenv(luavmtest.UpdateVariable, "")
+	luavmtest.Run(t, path)
 }
