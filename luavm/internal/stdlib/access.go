@@ -77,7 +77,7 @@ func setIndex(a args, obj lua.LValue, i int64, v lua.LValue) {
 		}
 		obj = handler
 	}
-	a.runError("'__newindex' chain too long; possibly a loop")
+	a.runError("'__newindex' chain too long; possible loop")
 }
 
 // length is #t without metamethods. gopher-lua's border is the last element of
@@ -138,7 +138,11 @@ func less(a args, x, y lua.LValue) bool {
 		order, ok := number.Compare(x, y)
 		return ok && order < 0
 	}
-	return lua.LVAsBool(compareMeta(a, "__lt", x, y))
+	f := binaryMeta(a.L, "__lt", x, y)
+	if f == lua.LNil {
+		compareError(a, x, y)
+	}
+	return lua.LVAsBool(a.call(f, x, y))
 }
 
 func lessEqual(a args, x, y lua.LValue) bool {
@@ -151,7 +155,15 @@ func lessEqual(a args, x, y lua.LValue) bool {
 		order, ok := number.Compare(x, y)
 		return ok && order <= 0
 	}
-	return lua.LVAsBool(compareMeta(a, "__le", x, y))
+	f := binaryMeta(a.L, "__le", x, y)
+	if f != lua.LNil {
+		return lua.LVAsBool(a.call(f, x, y))
+	}
+	f = binaryMeta(a.L, "__lt", y, x) // as builds with the usual compatibility do
+	if f == lua.LNil {
+		compareError(a, x, y)
+	}
+	return !lua.LVAsBool(a.call(f, y, x))
 }
 
 func compareStrings(a args, s, t string) int {
@@ -169,15 +181,12 @@ func objectMeta(L *lua.LState, v lua.LValue, event string) lua.LValue {
 	return lua.LNil
 }
 
-func compareMeta(a args, event string, x, y lua.LValue) lua.LValue {
-	f := objectMeta(a.L, x, event)
-	if f == lua.LNil {
-		f = objectMeta(a.L, y, event)
+// binaryMeta returns the metamethod of x, else of y.
+func binaryMeta(L *lua.LState, event string, x, y lua.LValue) lua.LValue {
+	if f := objectMeta(L, x, event); f != lua.LNil {
+		return f
 	}
-	if f == lua.LNil {
-		compareError(a, x, y)
-	}
-	return a.call(f, x, y)
+	return objectMeta(L, y, event)
 }
 
 func compareError(a args, x, y lua.LValue) {

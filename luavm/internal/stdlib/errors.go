@@ -76,9 +76,10 @@ func (a args) argError(n int, text string) {
 			errorf(L, "calling '%s' on bad self (%s)", quote(name), text)
 		}
 	}
-	if name == "" {
+	switch name {
+	case "":
 		name = a.f.name
-	} else if !method && !isName(name) {
+	case unnamed:
 		name = shortName(a.f.name)
 	}
 	errorf(L, "bad argument #%d to '%s' (%s)", n, quote(name), text)
@@ -120,6 +121,9 @@ func argB(inst uint32) int   { return int(inst & 0x1ff) }
 func argC(inst uint32) int   { return int(inst>>9) & 0x1ff }
 func argBx(inst uint32) int  { return int(inst & 0x3ffff) }
 
+// unnamed is the name of a call that has none in the source.
+const unnamed = "?"
+
 // callName returns the name by which the function of f was called, and whether
 // as a method. It is empty when no Lua code called it.
 func callName(f *layout.Frame) (name string, method bool) {
@@ -131,8 +135,12 @@ func callName(f *layout.Frame) (name string, method bool) {
 		return "", false
 	}
 	inst := proto.Code[pc]
-	if op := opcode(inst); op != lua.OP_CALL && op != lua.OP_TAILCALL {
-		return "?", false
+	switch opcode(inst) {
+	case lua.OP_CALL, lua.OP_TAILCALL:
+	case lua.OP_TFORLOOP:
+		return "for iterator", false
+	default:
+		return unnamed, false
 	}
 	for _, c := range proto.DbgCalls {
 		if c.Pc == pc {
@@ -140,11 +148,11 @@ func callName(f *layout.Frame) (name string, method bool) {
 			break
 		}
 	}
-	if name == "" {
-		name = "?"
+	if !isName(name) {
+		return unnamed, false
 	}
 	load, ok := loaderOf(proto, pc, argA(inst))
-	return name, ok && opcode(load) == lua.OP_SELF && isName(name)
+	return name, ok && opcode(load) == lua.OP_SELF
 }
 
 // loaderOf returns the last instruction before pc that put a value into

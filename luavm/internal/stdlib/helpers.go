@@ -108,10 +108,7 @@ func helperEq(a args) int {
 	if x.Type() != y.Type() {
 		return a.push(lua.LFalse)
 	}
-	f := objectMeta(a.L, x, "__eq")
-	if f == lua.LNil {
-		f = objectMeta(a.L, y, "__eq")
-	}
+	f := binaryMeta(a.L, "__eq", x, y)
 	if f == lua.LNil {
 		return a.push(lua.LFalse)
 	}
@@ -143,12 +140,13 @@ func isInteger(v lua.LValue) bool {
 	return boxed || ok && number.IsInteger(f)
 }
 
-// forNumber returns a value of a numeric for; strings do not convert.
+// forNumber returns a value of a numeric for; strings convert.
 func (a args) forNumber(v lua.LValue, what string) lua.LNumber {
-	f, ok := number.ToFloat(v)
+	n, ok := number.Coerce(v)
 	if !ok {
 		a.errorf("bad 'for' %s (number expected, got %s)", what, typeName(a.L, v))
 	}
+	f, _ := number.ToFloat(n)
 	return lua.LNumber(f)
 }
 

@@ -245,21 +245,12 @@ func mathRandomSeed(a args) int {
 	if a.top() == 0 {
 		x, y = uint64(time.Now().UnixNano()), a.m().Rand().Next()
 	} else {
-		x, y = seed(a.number(1)), uint64(a.optInt(2, 0))
+		x, y = uint64(a.int(1)), uint64(a.optInt(2, 0))
 	}
 	a.m().Rand().Seed(x, y)
 	a.L.Push(number.FromInt(int64(x)))
 	a.L.Push(number.FromInt(int64(y)))
 	return 2
-}
-
-// seed takes integers as they are and the bits of other floats.
-func seed(v lua.LValue) uint64 {
-	if i, ok := number.ToInt(v); ok {
-		return uint64(i)
-	}
-	f, _ := number.ToFloat(v)
-	return math.Float64bits(f)
 }
 
 func mathToInteger(a args) int {

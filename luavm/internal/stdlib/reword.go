@@ -66,8 +66,8 @@ var rewordings = []struct {
 		}
 		return "attempt to index a " + typ + " value"
 	}},
-	{"too many recursions in gettable", func(string) string { return "'__index' chain too long; possibly a loop" }},
-	{"too many recursions in settable", func(string) string { return "'__newindex' chain too long; possibly a loop" }},
+	{"too many recursions in gettable", func(string) string { return "'__index' chain too long; possible loop" }},
+	{"too many recursions in settable", func(string) string { return "'__newindex' chain too long; possible loop" }},
 	{"for statement ", func(rest string) string {
 		what, ok := strings.CutSuffix(rest, " must be a number")
 		if !ok {

@@ -13,7 +13,7 @@ func TestReword(t *testing.T) {
 		"t:1: attempt to compare channel with string":                     "t:1: attempt to compare number with string",
 		" attempt to call a non-function object":                          "attempt to call a table value",
 		"t:1: attempt to index a non-table object(userdata) with key 'x'": "t:1: attempt to index a userdata value",
-		"t:1: too many recursions in gettable":                            "t:1: '__index' chain too long; possibly a loop",
+		"t:1: too many recursions in gettable":                            "t:1: '__index' chain too long; possible loop",
 		"t:1: registry overflow":                                          "t:1: stack overflow",
 		"t:1: cannot perform":                                             "t:1: cannot perform",
 		"t:1: cannot perform magic":                                       "t:1: cannot perform magic",

@@ -58,10 +58,7 @@ func (a args) arith(op number.Op, x, y lua.LValue) lua.LValue {
 		}
 		return v
 	}
-	f := objectMeta(a.L, x, op.Event())
-	if f == lua.LNil {
-		f = objectMeta(a.L, y, op.Event())
-	}
+	f := binaryMeta(a.L, op.Event(), x, y)
 	if f == lua.LNil {
 		a.arithError(op, x, y)
 	}
@@ -119,10 +116,7 @@ func (a args) concat(x, y lua.LValue, n int) lua.LValue {
 		a.burn(int64(len(s)+len(t)) >> 6)
 		return lua.LString(s + t)
 	}
-	f := objectMeta(a.L, x, "__concat")
-	if f == lua.LNil {
-		f = objectMeta(a.L, y, "__concat")
-	}
+	f := binaryMeta(a.L, "__concat", x, y)
 	if f == lua.LNil {
 		if ok1 {
 			x = y
