@@ -120,7 +120,9 @@ func (a args) concat(x, y lua.LValue, n int) lua.LValue {
 	if f == lua.LNil {
 		if ok1 {
 			x = y
-			n++
+			if n != unknown {
+				n++
+			}
 		}
 		a.operandError("concatenate", x, n)
 	}
