@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/metrics"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,11 +27,13 @@ type Engine struct {
 	opts  Options
 	sys   *family.System
 	root  *family.Node
-	own   bool   // the actor system is ours
-	dir   string // working folder at the start
-	home  string // empty: ~/ in rules is literal
-	turns atomic.Int64
+	own   bool         // the actor system is ours
+	dir   string       // working folder at the start
+	home  string       // empty: ~/ in rules is literal
+	turns atomic.Int64 // admitted and not over
 	ids   atomic.Uint64
+	calls calls
+	close sync.Once
 }
 
 // Start starts an engine. When ctx ends, the engine stops; see [Engine.Stop]
@@ -87,7 +90,9 @@ func (e *Engine) trace() func(Trace) {
 }
 
 // Stop ends all agents and waits until nothing of the engine is alive, or ctx
-// ends. It returns what was left behind after the grace period, if anything.
+// ends. It returns what was left behind after the grace period, if anything;
+// an event callback that calls Stop is left behind itself. It may be called
+// again.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.root.Stop()
 	select {
@@ -95,11 +100,27 @@ func (e *Engine) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("stop engine: %w", context.Cause(ctx))
 	}
-	if e.own {
-		e.opts.System.Shutdown()
+	late := make(chan struct{})
+	grace := e.opts.Clock.AfterFunc(e.opts.Grace, func() { close(late) })
+	defer grace.Stop()
+	slow := false
+	select {
+	case <-e.calls.none():
+	case <-late:
+		slow = true
+	case <-ctx.Done():
+		return fmt.Errorf("stop engine: event callbacks run: %w", context.Cause(ctx))
 	}
-	if t, ok := e.opts.Transport.(*http.Transport); ok {
-		t.CloseIdleConnections()
+	e.close.Do(func() {
+		if e.own {
+			e.opts.System.Shutdown()
+		}
+		if t, ok := e.opts.Transport.(*http.Transport); ok {
+			t.CloseIdleConnections()
+		}
+	})
+	if slow {
+		return fmt.Errorf("stop engine: event callbacks still run after %v", e.opts.Grace)
 	}
 	if n := e.sys.Abandoned.Load(); n > 0 {
 		return fmt.Errorf("stop engine: %d goroutine(s) ignored their cancellation and were left behind", n)
@@ -137,7 +158,9 @@ func (e *Engine) Goroutines() (live, abandoned int64) {
 	return e.sys.Effects.Load(), e.sys.Abandoned.Load()
 }
 
-// Spawn starts an agent.
+// Spawn starts an agent. On an error nothing was started, and the session that
+// the options name is still the caller's. [ErrOverloaded]: [Options.MaxAgents]
+// run. [ErrStopped]: the engine has ended.
 func (e *Engine) Spawn(ctx context.Context, o AgentOptions) (*Agent, error) {
 	if o.ID == "" {
 		o.ID = fmt.Sprintf("a%d", e.ids.Add(1))
@@ -145,6 +168,11 @@ func (e *Engine) Spawn(ctx context.Context, o AgentOptions) (*Agent, error) {
 	h, err := newHost(e, o, 0)
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", o.ID, err)
+	}
+	// The engine's actor answers at once, so that only what comes before it is
+	// for ctx to end: an agent that nobody has a handle of must not start.
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("agent %s: %w", o.ID, context.Cause(ctx))
 	}
 	reply := make(chan error, 1)
 	e.sys.Send(e.root.PID(), spawnAgent{h, reply})
@@ -156,8 +184,6 @@ func (e *Engine) Spawn(ctx context.Context, o AgentOptions) (*Agent, error) {
 		return h.handle, nil
 	case <-e.root.Done():
 		return nil, fmt.Errorf("agent %s: %w", o.ID, msg.ErrStopped)
-	case <-ctx.Done():
-		return nil, fmt.Errorf("agent %s: %w", o.ID, context.Cause(ctx))
 	}
 }
 
@@ -196,7 +222,9 @@ func (r *engine) Receive(n *family.Node, c actor.Context, message any) {
 		model, err := r.resolve(m.model)
 		m.reply <- connected{model, err}
 	case family.ChildEnded:
-		delete(r.agents, m.Child.Name)
+		if r.agents[m.Child.Name] == m.Child {
+			delete(r.agents, m.Child.Name)
+		}
 	}
 }
 
@@ -213,7 +241,9 @@ func (r *engine) spawn(n *family.Node, c actor.Context, h *host) error {
 		return err
 	}
 	h.setModel(model)
-	cfg := agent.Config{ID: id, History: llm.NewHistory(h.opts.History), View: &h.handle.view, Host: h}
+	cfg := agent.Config{
+		ID: id, History: llm.NewHistory(nil), Restore: h.opts.History, Volatile: h.volatile, View: &h.handle.view, Host: h,
+	}
 	if h.opts.OnEvent != nil {
 		cfg.Sinks = append(cfg.Sinks, h.handle.callback(h.opts.OnEvent))
 	}
@@ -231,13 +261,16 @@ func (r *engine) spawn(n *family.Node, c actor.Context, h *host) error {
 	return nil
 }
 
-// admit says why no turn may start now, and counts the one that may.
+// admit counts a turn that is about to start, or says why it may not. It counts
+// before it looks: agents that ask at the same moment get no more than there is.
 func (e *Engine) admit() error {
-	if limit := e.opts.MaxTurns; limit > 0 && e.turns.Load() >= int64(limit) {
+	if n, limit := e.turns.Add(1), int64(e.opts.MaxTurns); limit > 0 && n > limit {
+		e.turns.Add(-1)
 		return fmt.Errorf("%d turns are in flight, as many as may: %w", limit, msg.ErrOverloaded)
 	}
 	if limit := e.opts.MaxMemory; limit > 0 {
 		if used := heapBytes(); used > limit {
+			e.turns.Add(-1)
 			return fmt.Errorf("the heap holds %d MiB of at most %d: %w", used>>20, limit>>20, msg.ErrOverloaded)
 		}
 	}

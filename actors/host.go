@@ -140,7 +140,6 @@ func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*f
 			return h.spawnTool(n, c, t.ID, call.Name, call.ID, 0)
 		},
 	}
-	h.e.turns.Add(1)
 	node, err := n.Spawn(c, turn.Spec(cfg, fmt.Sprint(t.ID)))
 	if err != nil {
 		h.e.turns.Add(-1)
@@ -221,7 +220,11 @@ func (h *host) Admit() error {
 	if err := h.e.admit(); err != nil {
 		return err
 	}
-	return h.opts.Budget.admit()
+	err := h.opts.Budget.admit()
+	if err != nil {
+		h.e.turns.Add(-1)
+	}
+	return err
 }
 
 func (h *host) query(p msg.PrepareTool) permit.Query {
@@ -264,18 +267,21 @@ func (h *host) Rate(now time.Time) time.Duration {
 }
 
 // Check implements [agent.Host].
-func (h *host) Check(ctx context.Context) msg.Connection {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	models, err := h.model.conns[0].Client.Models(ctx)
-	if err != nil {
-		return msg.Connection{Error: err.Error()}
+func (h *host) Check() func(context.Context) msg.Connection {
+	client := h.model.conns[0].Client
+	return func(ctx context.Context) msg.Connection {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		models, err := client.Models(ctx)
+		if err != nil {
+			return msg.Connection{Error: err.Error()}
+		}
+		out := msg.Connection{OK: true}
+		for _, m := range models {
+			out.Models = append(out.Models, m.ID)
+		}
+		return out
 	}
-	out := msg.Connection{OK: true}
-	for _, m := range models {
-		out.Models = append(out.Models, m.ID)
-	}
-	return out
 }
 
 // Configure implements [agent.Host].

@@ -19,7 +19,8 @@ type Listener struct {
 	mu     sync.Mutex
 	queue  []queued
 	wake   chan struct{} // capacity 1
-	closed bool
+	closed bool          // by the reader
+	ended  bool          // nothing more comes
 }
 
 // Listen starts to collect the agent's events, from the next one on. Close it
@@ -34,17 +35,26 @@ func (a *Agent) Listen() (*Listener, error) {
 
 func newListener() *Listener { return &Listener{wake: make(chan struct{}, 1)} }
 
-// Push takes an event. It is for the engine.
-func (l *Listener) Push(e Event) {
+// Push takes an event, and says whether it takes more. It is for the engine.
+func (l *Listener) Push(e Event) (more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return
+		return false
 	}
 	if n := len(l.queue); n > 0 && l.queue[n-1].join(e) {
-		return
+		return true
 	}
 	l.queue = append(l.queue, queued{Event: e})
+	l.signal()
+	return true
+}
+
+// End says that no event follows. It is for the engine.
+func (l *Listener) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
 	l.signal()
 }
 
@@ -94,11 +104,14 @@ func (q *queued) event() Event {
 	return q.Event
 }
 
-// Next gives the next event. It waits for one until ctx ends.
+// Next gives the next event. It waits for one until ctx ends, whose cause it
+// then gives, or the agent has ended or the listener is closed: [ErrStopped].
 func (l *Listener) Next(ctx context.Context) (Event, error) {
 	for {
-		if e, ok := l.take(); ok {
+		if e, ok, end := l.take(); ok {
 			return e, nil
+		} else if end {
+			return Event{}, msg.ErrStopped
 		}
 		select {
 		case <-l.wake:
@@ -108,13 +121,17 @@ func (l *Listener) Next(ctx context.Context) (Event, error) {
 	}
 }
 
-func (l *Listener) take() (Event, bool) {
+func (l *Listener) take() (e Event, ok, end bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.queue) == 0 {
-		return Event{}, false
+		end = l.ended || l.closed
+		if end {
+			l.signal() // for another reader
+		}
+		return Event{}, false, end
 	}
-	e := l.queue[0].event()
+	e = l.queue[0].event()
 	l.queue[0] = queued{}
 	l.queue = l.queue[1:]
 	if len(l.queue) == 0 {
@@ -122,10 +139,10 @@ func (l *Listener) take() (Event, bool) {
 	} else {
 		l.signal() // for another reader
 	}
-	return e, true
+	return e, true, false
 }
 
-// All ranges over the events until ctx ends.
+// All ranges over the events until ctx, the agent or the listener ends.
 func (l *Listener) All(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for {
@@ -159,10 +176,12 @@ func (l *Listener) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed, l.queue = true, nil
+	l.signal()
 }
 
 // callback is a listener that calls a function for each event, on a goroutine
-// of the agent that runs only while there are events.
+// that runs only while there are events. The agent does not wait for it, so
+// that the function may do so for the agent's end.
 type callback struct {
 	*Listener
 	agent   *Agent
@@ -175,20 +194,23 @@ func (a *Agent) callback(f func(Event)) *callback {
 }
 
 // Push takes an event. It is for the engine.
-func (k *callback) Push(e Event) {
+func (k *callback) Push(e Event) bool {
 	k.Listener.Push(e)
 	k.mu.Lock()
 	start := !k.running
 	k.running = true
 	k.mu.Unlock()
 	if start {
-		k.agent.node.Go("event callback", func(context.Context) any { k.drain(); return nil })
+		k.agent.host.e.calls.begin()
+		k.agent.host.e.sys.Detach(k.drain)
 	}
+	return true
 }
 
 func (k *callback) drain() {
+	defer k.agent.host.e.calls.end()
 	for {
-		e, ok := k.take()
+		e, ok, _ := k.take()
 		if ok {
 			k.call(e)
 			continue
@@ -203,12 +225,50 @@ func (k *callback) drain() {
 	}
 }
 
-// call keeps a listener's panic from the agent.
+// call keeps a listener's panic from the process.
 func (k *callback) call(e Event) {
 	defer func() {
 		if r := recover(); r != nil {
-			k.agent.host.e.opts.Logger.Error("event callback panicked", "agent", k.agent.ID(), "event", e.Data.EventName(), "panic", r, "stack", string(debug.Stack()))
+			k.agent.host.e.opts.Logger.Error("event callback panicked", "agent", e.Agent, "event", e.Data.EventName(), "panic", r, "stack", string(debug.Stack()))
 		}
 	}()
 	k.f(e)
+}
+
+// calls counts the goroutines that run callbacks.
+type calls struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed when none runs, if someone waits
+}
+
+func (c *calls) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+}
+
+func (c *calls) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n--; c.n == 0 && c.idle != nil {
+		close(c.idle)
+		c.idle = nil
+	}
+}
+
+// none is closed when no callback runs.
+func (c *calls) none() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle != nil {
+		return c.idle
+	}
+	idle := make(chan struct{})
+	if c.n == 0 {
+		close(idle)
+	} else {
+		c.idle = idle
+	}
+	return idle
 }

@@ -140,7 +140,7 @@ func (s *subAgent) start(n *family.Node, c actor.Context, m connected) {
 	h.setModel(m.model)
 	s.host = h
 	node, err := n.Spawn(c, agent.Spec(agent.Config{
-		ID: o.ID, History: llm.NewHistory(nil), View: &h.handle.view, Host: h,
+		ID: o.ID, History: llm.NewHistory(nil), Volatile: h.volatile, View: &h.handle.view, Host: h,
 		Above: s.above.handle.node.PID(), AboveTurn: s.turn,
 	}))
 	if err != nil {

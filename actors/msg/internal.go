@@ -19,22 +19,21 @@ type Report struct {
 type RunTurn struct{ Input []llm.Message }
 
 // SteerTurn adds user text to the next request. From the agent to its turn;
-// answered by [TurnSteered].
+// answered by [TurnSteered], in the order of asking, unless the turn ends first:
+// then the text is the agent's again.
 type SteerTurn struct{ Text string }
 
-// TurnSteered says that the text has entered the conversation. Steering that
-// came too late is handed back in [TurnEnded].
-type TurnSteered struct{ Text string }
+// TurnSteered says that a text has entered the conversation.
+type TurnSteered struct{}
 
 // TurnEnded is a turn's outcome. What is below it may still be ending: the
 // agent tells its listeners when the turn's actor has ended.
 type TurnEnded struct {
-	Text     string   // the last answer
-	Err      error    // nil: done
-	Kind     string   // class of the failure
-	Unused   []string // steering that came too late
-	Compact  bool     // it was a compaction turn
-	Requests int      // model requests made
+	Text     string // the last answer
+	Err      error  // nil: done
+	Kind     string // class of the failure
+	Compact  bool   // it was a compaction turn
+	Requests int    // model requests made
 }
 
 // Learned is what a turn found out that outlives it. From the turn to its

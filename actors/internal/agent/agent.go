@@ -5,6 +5,8 @@ package agent
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,9 +27,11 @@ const (
 	Deny
 )
 
-// Sink takes events. Push must not block and may be called until the agent has
-// ended.
-type Sink interface{ Push(msg.Event) }
+// Sink takes events. Its methods must not block.
+type Sink interface {
+	Push(msg.Event) (more bool) // false: it takes no more
+	End()                       // nothing of the agent is alive, no event follows
+}
 
 // TurnStart is what changes from turn to turn.
 type TurnStart struct {
@@ -40,12 +44,14 @@ type TurnStart struct {
 
 // Config is what an agent's actor needs.
 type Config struct {
-	ID      string
-	History *llm.History
-	View    *View
-	Sinks   []Sink
-	Host    Host
-	Store   *family.Spec // the actor that keeps messages; nil: there is none
+	ID       string
+	History  *llm.History
+	Restore  []llm.Message // appended to it first, see [msg.RestoreHistory]
+	Volatile func(tool string) bool
+	View     *View
+	Sinks    []Sink
+	Host     Host
+	Store    *family.Spec // the actor that keeps messages; nil: there is none
 	// Above is who is asked for a sub-agent's gated calls: the agent whose turn
 	// AboveTurn wanted it. Nil for an agent of its own.
 	Above     *actor.PID
@@ -78,8 +84,8 @@ type Host interface {
 	// package msg, and names the plugins whose actors it made obsolete. known
 	// is false for a message that is no such change.
 	Configure(m any, busy bool) (known bool, drop []string, err error)
-	// Check probes the connection: the effect of a goroutine.
-	Check(ctx context.Context) msg.Connection
+	// Check gives a probe of the present connection, to run on a goroutine.
+	Check() func(ctx context.Context) msg.Connection
 }
 
 // Spec describes an agent's actor.
@@ -98,7 +104,8 @@ type agent struct {
 	usage   llm.Usage
 	noTools bool
 
-	follow    []string     // starts the next turn
+	steering  []string     // given to the turn that runs, not in the conversation yet
+	follow    []string     // starts the next turn, or joins it
 	store     *family.Node // nil: nothing is kept
 	questions []question
 	asked     uint64
@@ -140,10 +147,14 @@ func (a *agent) Receive(n *family.Node, c actor.Context, message any) {
 	case msg.Notice: // from a plugin's actor
 		a.publish(n, m)
 	case family.Stopping:
-		a.stop(n)
+		a.cfg.Host.Stopping(n)
 	case family.Started:
 		a.started(n, c)
-	case family.Refused:
+	case family.Gone:
+		a.pids = slices.DeleteFunc(a.pids, m.PID.Equal)
+	case msg.TurnSteered:
+		a.steering = a.steering[1:]
+	case family.Refused, msg.Accepted, msg.Rejected, msg.Submitted, msg.History:
 	default:
 		a.command(n, c, m)
 	}
@@ -151,6 +162,8 @@ func (a *agent) Receive(n *family.Node, c actor.Context, message any) {
 
 func (a *agent) started(n *family.Node, c actor.Context) {
 	n.SetState(msg.StateIdle.String())
+	a.restore(a.cfg.Restore)
+	a.cfg.Restore = nil
 	if a.cfg.Store == nil {
 		return
 	}
@@ -165,6 +178,19 @@ func (a *agent) keep(n *family.Node, m any) {
 	if a.store != nil {
 		n.Tell(a.store.PID(), m)
 	}
+}
+
+// restore appends messages of a stored conversation as the turns did that made
+// it: what they superseded is superseded again, so that a model is told the
+// same as before.
+func (a *agent) restore(messages []llm.Message) {
+	for i, m := range messages {
+		a.cfg.History.Append(m)
+		if m.Role == llm.RoleTool && (i+1 == len(messages) || messages[i+1].Role != llm.RoleTool) {
+			a.cfg.History.Supersede(a.cfg.Volatile)
+		}
+	}
+	a.cfg.History.CloseOpen("interrupted: it is not known what this call did")
 }
 
 // command carries out what an embedder sent and answers it.
@@ -182,11 +208,12 @@ func (a *agent) command(n *family.Node, c actor.Context, message any) {
 	case msg.Compact:
 		answer = a.start(n, c, nil, true)
 	case msg.CheckConnection:
-		n.Go("connection check", func(ctx context.Context) any { return a.cfg.Host.Check(ctx) })
+		check := a.cfg.Host.Check()
+		n.Go("connection check", func(ctx context.Context) any { return check(ctx) })
 	case msg.Permit:
 		answer = a.permit(n, c, m)
 	case msg.Listen:
-		a.pids = append(a.pids, c.Sender())
+		a.listen(n, c)
 	case Sink:
 		a.cfg.Sinks = append(a.cfg.Sinks, m)
 	default:
@@ -197,6 +224,14 @@ func (a *agent) command(n *family.Node, c actor.Context, message any) {
 	}
 }
 
+// listen makes the sender a listener until it ends.
+func (a *agent) listen(n *family.Node, c actor.Context) {
+	if from := c.Sender(); from != nil && !slices.ContainsFunc(a.pids, from.Equal) {
+		a.pids = append(a.pids, from)
+		n.Watch(c, from)
+	}
+}
+
 // between carries out commands that need the conversation to rest.
 func (a *agent) between(n *family.Node, message any) any {
 	switch m := message.(type) {
@@ -204,7 +239,8 @@ func (a *agent) between(n *family.Node, message any) any {
 		if a.busy() {
 			return msg.Rejected{Err: msg.ErrBusy}
 		}
-		a.cfg.History.Append(m.Messages...)
+		a.restore(m.Messages)
+		a.keep(n, msg.RewriteSession{Messages: a.cfg.History.Messages()})
 		return msg.Accepted{}
 	case msg.ClearHistory:
 		if a.busy() {
@@ -223,12 +259,12 @@ func (a *agent) between(n *family.Node, message any) any {
 		known, drop, err := a.cfg.Host.Configure(message, a.busy())
 		switch {
 		case !known:
-			return nil
+			return msg.Rejected{Err: fmt.Errorf("an agent does not take messages of type %T; see package msg", message)}
 		case err != nil:
 			return msg.Rejected{Err: err}
 		}
 		a.noTools = false // perhaps another connection
-		a.dropPlugins(drop)
+		a.dropPlugins(n, drop)
 		return msg.Accepted{}
 	}
 }
@@ -247,6 +283,16 @@ func (a *agent) start(n *family.Node, c actor.Context, input []llm.Message, comp
 	if err := a.cfg.Host.Admit(); err != nil {
 		return msg.Rejected{Err: err}
 	}
+	return a.begin(n, c, input, compact)
+}
+
+// begin starts a turn that was admitted. What waits joins it.
+func (a *agent) begin(n *family.Node, c actor.Context, input []llm.Message, compact bool) any {
+	if len(a.follow) > 0 && !compact {
+		waiting := llm.Message{Role: llm.RoleUser, Content: strings.Join(a.follow, "\n\n")}
+		input = append([]llm.Message{waiting}, input...)
+		a.follow = nil
+	}
 	a.turns++
 	node, err := a.cfg.Host.StartTurn(n, c, TurnStart{
 		ID: a.turns, History: a.cfg.History, Compact: compact, Usage: a.usage, NoTools: a.noTools,
@@ -261,6 +307,9 @@ func (a *agent) start(n *family.Node, c actor.Context, input []llm.Message, comp
 }
 
 func (a *agent) steer(n *family.Node, c actor.Context, text string) any {
+	if strings.TrimSpace(text) == "" {
+		return msg.Rejected{Err: msg.ErrEmpty}
+	}
 	if a.turn == nil || a.ended != nil {
 		if a.busy() {
 			a.follow = append(a.follow, text)
@@ -268,9 +317,7 @@ func (a *agent) steer(n *family.Node, c actor.Context, text string) any {
 		}
 		return a.submit(n, c, llm.Message{Role: llm.RoleUser, Content: text})
 	}
-	if strings.TrimSpace(text) == "" {
-		return msg.Rejected{Err: msg.ErrEmpty}
-	}
+	a.steering = append(a.steering, text)
 	n.Request(c, a.turn.PID(), msg.SteerTurn{Text: text})
 	return msg.Submitted{Turn: a.turns}
 }
@@ -307,14 +354,4 @@ func (a *agent) learned(m msg.Learned) {
 	if m.ContextSize > 0 {
 		a.cfg.View.ContextMax.Store(m.ContextSize)
 	}
-}
-
-func (a *agent) stop(n *family.Node) {
-	a.cfg.Host.Stopping(n)
-	if a.turn == nil {
-		return
-	}
-	a.cfg.Host.TurnEnded()
-	// The turn ends with us, and nobody can be told any more.
-	a.publish(n, msg.TurnDone{Status: "canceled", Error: msg.ErrStopped.Error(), Err: msg.ErrStopped})
 }

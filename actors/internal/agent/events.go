@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -19,7 +20,6 @@ type View struct {
 	State      atomic.Int32
 	ContextMax atomic.Int64 // tokens; 0: unknown
 	Used       atomic.Int64 // tokens of the last request
-	Threshold  atomic.Int64 // tokens
 	LastError  atomic.Pointer[string]
 
 	// Mid-chain compaction: set once each time, cleared by reading.
@@ -36,9 +36,7 @@ func (a *agent) publish(n *family.Node, d msg.EventData) {
 	if a.turn != nil || a.closing != nil {
 		e.Turn = a.turns
 	}
-	for _, s := range a.cfg.Sinks {
-		s.Push(e)
-	}
+	a.cfg.Sinks = slices.DeleteFunc(a.cfg.Sinks, func(s Sink) bool { return !s.Push(e) })
 	for _, p := range a.pids {
 		n.Tell(p, e)
 	}
@@ -117,8 +115,23 @@ func (a *agent) storeEnded(n *family.Node, c actor.Context, cause error) {
 // settles what was asked, and has the session written before the turn's end is
 // told.
 func (a *agent) closeTurn(n *family.Node, c actor.Context, cause error) {
-	a.cfg.Host.TurnEnded()
+	d := a.settleTurn(n, cause)
 	a.endDropped()
+	if d.Status != "canceled" { // else whoever cancelled does not want it any more
+		a.follow = append(a.steering, a.follow...)
+	}
+	a.steering = nil
+	a.closing, a.turn = &d, nil
+	if a.store != nil {
+		a.keep(n, msg.SyncSession{})
+		return
+	}
+	a.tell(n, c)
+}
+
+// settleTurn settles what the turn left open, and says how it ended.
+func (a *agent) settleTurn(n *family.Node, cause error) msg.TurnDone {
+	a.cfg.Host.TurnEnded()
 	for _, m := range a.cfg.History.CloseOpen("cancelled") {
 		a.reported(n, msg.MessageAdded{Message: m})
 	}
@@ -126,24 +139,33 @@ func (a *agent) closeTurn(n *family.Node, c actor.Context, cause error) {
 		a.publish(n, msg.PermissionSettled{ID: q.id, CallID: q.ask.CallID, By: "cancel"})
 	}
 	a.questions, a.passed = nil, nil
-	d := outcome(a.ended, cause)
-	if a.ended != nil {
-		a.follow = append(a.follow, a.ended.Unused...)
+	if left := a.turn.LeftBehind(); len(left) > 0 {
+		a.publish(n, msg.Notice{Text: fmt.Sprintf("%d goroutine(s) of the turn ignored their cancellation and were left behind: %s", len(left), strings.Join(left, ", "))})
 	}
+	d := outcome(a.ended, cause)
 	if d.Err != nil {
 		d.Error = llm.Clip(llm.Clean(d.Err.Error()), 2000)
 		a.setError(d.Error)
 	}
-	if d.Status == "canceled" {
-		a.follow = nil // whoever cancels does not want what was queued behind it
+	return d
+}
+
+// Ended tells what the agent's own end ended, when nothing of it is alive.
+func (a *agent) Ended(n *family.Node) {
+	a.store = nil // it has written what it got
+	switch {
+	case a.turn != nil:
+		cause := n.Err()
+		if !errors.As(cause, new(*family.PanicError)) {
+			cause = msg.ErrStopped
+		}
+		a.last(n, a.settleTurn(n, cause))
+	case a.closing != nil:
+		a.last(n, *a.closing)
 	}
-	d.Pending = len(a.follow)
-	a.closing, a.turn = &d, nil
-	if a.store != nil {
-		a.keep(n, msg.SyncSession{})
-		return
+	for _, s := range a.cfg.Sinks {
+		s.End()
 	}
-	a.tell(n, c)
 }
 
 func (a *agent) synced(n *family.Node, c actor.Context, m msg.SessionSynced) {
@@ -158,6 +180,24 @@ func (a *agent) synced(n *family.Node, c actor.Context, m msg.SessionSynced) {
 // tell ends the turn for the outside, and starts the next one if text waits.
 func (a *agent) tell(n *family.Node, c actor.Context) {
 	d := *a.closing
+	next := len(a.follow) > 0 && d.Status != "canceled" // else it joins the next turn
+	if next {
+		if err := a.cfg.Host.Admit(); err != nil {
+			next = false
+			a.publish(n, msg.Notice{Text: fmt.Sprintf("a waiting message starts no turn, it joins the next one: %v", err)})
+		}
+	}
+	if next {
+		d.Pending = len(a.follow)
+	}
+	a.last(n, d)
+	if next {
+		a.begin(n, c, nil, false)
+	}
+}
+
+// last publishes a turn's last events.
+func (a *agent) last(n *family.Node, d msg.TurnDone) {
 	switch d.Status {
 	case "done":
 		a.setState(n, msg.StateComplete)
@@ -167,14 +207,7 @@ func (a *agent) tell(n *family.Node, c actor.Context) {
 		a.setState(n, msg.StateError)
 	}
 	a.publish(n, d)
-	a.closing, a.ended = nil, nil
-	if len(a.follow) > 0 {
-		text := strings.Join(a.follow, "\n\n")
-		a.follow = nil
-		if r, ok := a.submit(n, c, llm.Message{Role: llm.RoleUser, Content: text}).(msg.Rejected); ok {
-			a.publish(n, msg.Notice{Text: fmt.Sprintf("a waiting message was not submitted: %v", r.Err)})
-		}
-	}
+	a.turn, a.closing, a.ended = nil, nil, nil
 }
 
 // outcome makes a turn's end of what the turn said and what became of its actor.

@@ -127,9 +127,10 @@ func (a *agent) settle(n *family.Node, c actor.Context, q question, allow bool, 
 
 // dropPlugins lets go of plugins that changed or are gone. Calls that are using
 // one go on with it: its actor ends with the turn.
-func (a *agent) dropPlugins(names []string) {
+func (a *agent) dropPlugins(n *family.Node, names []string) {
 	for _, name := range names {
 		if p := a.plugins[name]; p != nil {
+			a.publish(n, msg.Notice{Text: fmt.Sprintf("plugin %s was changed or removed: its Lua state is dropped", name)})
 			a.dropped = append(a.dropped, p)
 			delete(a.plugins, name)
 		}

@@ -93,6 +93,7 @@ func (n *Node) abandon() {
 	}
 	slices.Sort(names)
 	n.sys.Abandoned.Add(int64(len(names)))
+	n.left = append(n.left, names...)
 	err := error(&AbandonedError{Node: n.Path(), Names: names, After: n.sys.Grace})
 	n.outcome.Store(&err) // worth more than the cause of the cancellation
 	n.sys.Log.Error("goroutines left behind", "actor", n.Path(), "names", names)

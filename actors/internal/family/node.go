@@ -18,6 +18,11 @@ type Behavior interface {
 	Receive(n *Node, c actor.Context, message any)
 }
 
+// Ender is a [Behavior] that is told when nothing of its node is alive any
+// more: its goroutines and all below it have ended. It may tell others; it can
+// start nothing.
+type Ender interface{ Ended(n *Node) }
+
 // Spec says what to spawn.
 type Spec struct {
 	Kind     Kind
@@ -40,7 +45,8 @@ type Node struct {
 	base     context.Context // values for the context
 	deadline Timer
 	mailbox  *mailbox
-	stopping bool // touched by the actor's goroutine alone
+	stopping bool     // this and left are touched by the actor's goroutine alone
+	left     []string // goroutines that the node and those below it left behind
 
 	last    atomic.Pointer[string]
 	state   atomic.Pointer[string]
@@ -114,6 +120,14 @@ func (n *Node) Err() error {
 	return nil
 }
 
+// LeftBehind names the goroutines that the node and all below it left behind
+// because they ignored their cancellation. Valid after Done.
+func (n *Node) LeftBehind() []string { return n.left }
+
+// Watch has the node told by [Gone] when another actor, not one below it, has
+// ended. Only from the node's own Receive.
+func (n *Node) Watch(c actor.Context, pid *actor.PID) { c.Watch(pid) }
+
 // Stopping reports whether the node takes no more work.
 func (n *Node) Stopping() bool { return n.stopping }
 
@@ -138,6 +152,7 @@ func (n *Node) Receive(c actor.Context) {
 	case *actor.Stopping:
 		n.stop(c)
 	case *actor.Stopped:
+		n.tellEnd()
 		n.sys.kinds[n.Kind].Add(-1)
 		n.mailbox.end()
 		n.ended()
@@ -149,8 +164,16 @@ func (n *Node) Receive(c actor.Context) {
 	case *actor.Terminated:
 		// A system message overtakes what the child sent before it ended;
 		// through the mailbox it comes after.
-		if child := n.forget(m.Who.Id); child != nil && !n.stopping {
+		child := n.forget(m.Who.Id)
+		if child != nil {
+			n.left = append(n.left, child.left...)
+		}
+		switch {
+		case n.stopping:
+		case child != nil:
 			c.Send(n.pid, ChildEnded{child, child.Err()})
+		default:
+			n.deliver(c, Gone{m.Who})
 		}
 	case *actor.Restarting, *actor.ReceiveTimeout:
 	default:
@@ -194,6 +217,22 @@ func (n *Node) deliver(c actor.Context, message any) {
 	n.behavior.Receive(n, c, message)
 }
 
+// tellEnd tells a behaviour that wants to know that all has ended.
+func (n *Node) tellEnd() {
+	e, ok := n.behavior.(Ender)
+	if !ok {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			p := &PanicError{Value: r, Where: fmt.Sprintf("%s %s telling its end", n.Kind, n.Name), Stack: debug.Stack()}
+			n.fail(p)
+			n.sys.Log.Error("actor panicked", "actor", n.Path(), "error", p.Error(), "stack", string(p.Stack))
+		}
+	}()
+	e.Ended(n)
+}
+
 func (n *Node) panicked(p *PanicError) {
 	n.fail(p)
 	n.sys.Log.Error("actor panicked", "actor", n.Path(), "error", p.Error(), "stack", string(p.Stack))
@@ -203,8 +242,18 @@ func (n *Node) panicked(p *PanicError) {
 func (n *Node) observe(c actor.Context, message any) {
 	n.last.Store(typeName(message))
 	if n.sys.Trace != nil {
-		n.sys.Trace(Trace{From: kindOf(c.Sender()), To: n.Kind, ToPath: n.Path(), Message: message})
+		n.trace(Trace{From: kindOf(c.Sender()), To: n.Kind, ToPath: n.Path(), Message: message})
 	}
+}
+
+// trace keeps a watcher's panic from the node.
+func (n *Node) trace(t Trace) {
+	defer func() {
+		if r := recover(); r != nil {
+			n.sys.Log.Error("the watcher of messages panicked", "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
+	n.sys.Trace(t)
 }
 
 func (n *Node) stop(c actor.Context) {

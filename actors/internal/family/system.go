@@ -47,6 +47,9 @@ type ChildEnded struct {
 	Err   error // see [Node.Err]
 }
 
+// Gone tells a node that an actor which it watches has ended.
+type Gone struct{ PID *actor.PID }
+
 // Started is a node's first message, Stopping its last: its context has ended,
 // its goroutines and children are about to be joined.
 type (
@@ -147,6 +150,10 @@ func (s *System) SpawnRoot(ctx context.Context, spec Spec) (*Node, error) {
 	n.watch(ctx)
 	return n, nil
 }
+
+// Detach runs f on a goroutine that no node joins: code from outside, which may
+// wait for the end of nodes.
+func (s *System) Detach(f func()) { s.crew.run(f) }
 
 // Send delivers a message to a node from outside any node.
 func (s *System) Send(to *actor.PID, message any) { s.Actors.Root.Send(to, message) }

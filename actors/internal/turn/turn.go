@@ -148,9 +148,7 @@ func (t *turn) next(n *family.Node, c actor.Context) {
 		n.SetState("waiting for the context size")
 		return // probed goes on
 	}
-	for _, s := range t.takeSteer() {
-		t.add(n, llm.Message{Role: llm.RoleUser, Content: s})
-	}
+	t.takeSteer(n)
 	if !t.noCompact && t.used() >= t.threshold() {
 		t.compact(n, c, true)
 		return
@@ -158,10 +156,13 @@ func (t *turn) next(n *family.Node, c actor.Context) {
 	t.ask(n, c)
 }
 
-func (t *turn) takeSteer() []string {
-	s := t.steer
+// takeSteer adds what came in meanwhile to the conversation.
+func (t *turn) takeSteer(n *family.Node) {
+	for _, s := range t.steer {
+		t.add(n, llm.Message{Role: llm.RoleUser, Content: s})
+		n.Tell(t.cfg.Agent, msg.TurnSteered{})
+	}
 	t.steer = nil
-	return s
 }
 
 func (t *turn) used() int64 { return t.cfg.History.EstimateTokens(t.cfg.Usage) }
@@ -180,6 +181,7 @@ func Threshold(fixed, window int64, percent int) int64 {
 }
 
 func (t *turn) ask(n *family.Node, c actor.Context) {
+	t.takeSteer(n)
 	req := &llm.Request{
 		Model: t.cfg.Model, System: t.cfg.System, Messages: t.cfg.History.Request(t.cfg.Origin),
 		Stream: t.cfg.Stream, DisableParallelToolCalls: t.cfg.Sequential, MaxTokens: t.cfg.MaxOutputTokens,
@@ -277,7 +279,7 @@ func (t *turn) finish(n *family.Node, c actor.Context, err error, kind string) {
 	}
 	t.done = true
 	n.Request(c, t.cfg.Agent, msg.TurnEnded{
-		Text: t.text, Err: err, Kind: kind, Unused: t.takeSteer(), Compact: t.cfg.Compact, Requests: t.requests,
+		Text: t.text, Err: err, Kind: kind, Compact: t.cfg.Compact, Requests: t.requests,
 	})
 	n.Stop()
 }
