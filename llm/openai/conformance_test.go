@@ -10,6 +10,7 @@ import (
 	"clm/llm"
 	"clm/llm/internal/conformance"
 	"clm/llm/internal/jsonscan"
+	"clm/llm/internal/wire"
 )
 
 func TestConformance(t *testing.T) {
@@ -21,6 +22,9 @@ func TestConformance(t *testing.T) {
 func dialect(kind llm.Kind) conformance.Dialect {
 	return conformance.Dialect{
 		Kind: kind, Path: path, New: newClient, Stream: renderStream, Whole: renderWhole, OpenEnd: true,
+		Decoder: func(r *wire.Response, emit func(llm.Delta)) wire.Decoder {
+			return newDecoder(r, emit, string(kind)+"/m")
+		},
 		Error: func(msg string) string { return fmt.Sprintf("data: {\"error\":{\"message\":%q}}\n\n", msg) },
 		Raw: func(inner ...string) string {
 			var b strings.Builder

@@ -274,7 +274,20 @@ func TestOllamaIsFoundWithoutAPath(t *testing.T) {
 // a connection up whose write it did not see end within 50 ms of the answer,
 // and all dial while one is missing; a multiple of them is what must not be.
 func TestDials(t *testing.T) {
-	const requests, parallel = 4000, 200
+	const parallel = 200
+	if n := dials(t, 1000, parallel); n > 2*parallel {
+		t.Errorf("%d dials for %d requests at once are too many", n, parallel)
+	}
+}
+
+// BenchmarkDials reports the dials of 4,000 requests, 200 of them at once.
+func BenchmarkDials(b *testing.B) {
+	for b.Loop() {
+		b.ReportMetric(float64(dials(b, 4000, 200)), "dials")
+	}
+}
+
+func dials(t testing.TB, requests int64, parallel int) int {
 	var first sync.WaitGroup
 	first.Add(parallel)
 	model := &llmtest.Model{Forget: true, Reply: func(r *llmtest.Request) string {
@@ -307,9 +320,5 @@ func TestDials(t *testing.T) {
 		})
 	}
 	all.Wait()
-	n := server.Dials()
-	t.Logf("%d dials for %d requests, %d at once", n, model.Count(), parallel)
-	if n > 2*parallel {
-		t.Errorf("that is too many")
-	}
+	return int(server.Dials())
 }

@@ -38,6 +38,9 @@ var answerTable = []struct {
 	{"nothing", Answer{Finish: llm.FinishStop}, `"" stop`},
 }
 
+// sampled is which of the cuts go through a client and a transport.
+const sampled = 97
+
 func answers(t *testing.T, d Dialect) {
 	for _, tt := range answerTable {
 		for _, stream := range []bool{true, false} {
@@ -66,21 +69,27 @@ func answers(t *testing.T, d Dialect) {
 	}
 }
 
-// cuts feeds an answer cut at every byte, and byte by byte.
+// cuts feeds an answer cut at every byte, and byte by byte; some of the cuts
+// through a whole exchange.
 func cuts(t *testing.T, d Dialect) {
 	for _, tt := range answerTable[:2] {
 		for _, body := range []string{d.Stream(tt.answer), d.Whole(tt.answer)} {
-			check := func(where string, src io.Reader) {
+			check := func(where string, src io.Reader, alone bool) {
 				t.Helper()
-				resp, _, err := d.ask(t, serve(200, "text/event-stream", src), true)
+				ask := d.exchange
+				if alone {
+					ask = d.decode
+				}
+				resp, err := ask(t, src)
 				if err != nil || outline(resp) != tt.want {
 					t.Fatalf("%s %s: %s, %v", tt.name, where, outline(resp), err)
 				}
 			}
-			check("byte by byte", iotest.OneByteReader(strings.NewReader(body)))
-			check("with the end in the last read", iotest.DataErrReader(strings.NewReader(body)))
+			check("byte by byte", iotest.OneByteReader(strings.NewReader(body)), false)
+			check("with the end in the last read", iotest.DataErrReader(strings.NewReader(body)), false)
 			for i := range body {
-				check("cut at "+body[:i], io.MultiReader(strings.NewReader(body[:i]), strings.NewReader(body[i:])))
+				src := io.MultiReader(strings.NewReader(body[:i]), strings.NewReader(body[i:]))
+				check("cut at "+body[:i], src, i%sampled != 0)
 			}
 		}
 	}
@@ -169,7 +178,11 @@ func earlyEnd(t *testing.T, d Dialect) {
 			"end":   strings.NewReader(body[:i]),
 			"break": io.MultiReader(strings.NewReader(body[:i]), iotest.ErrReader(io.ErrUnexpectedEOF)),
 		} {
-			resp, _, err := d.ask(t, serve(200, "text/event-stream", src), true)
+			ask := d.decode
+			if i%sampled == 0 {
+				ask = d.exchange
+			}
+			resp, err := ask(t, src)
 			if err == nil {
 				t.Fatalf("%s after %d bytes is a success: %s\n%s", name, i, outline(resp), body[:i])
 			}
@@ -180,7 +193,7 @@ func earlyEnd(t *testing.T, d Dialect) {
 	}
 	whole := d.Whole(two)
 	for i := range strings.TrimSpace(whole) {
-		if resp, _, err := d.ask(t, serve(200, "application/json", strings.NewReader(whole[:i])), false); err == nil {
+		if resp, err := d.decode(t, strings.NewReader(whole[:i])); err == nil {
 			t.Fatalf("JSON of %d bytes is a success: %s", i, outline(resp))
 		}
 	}
@@ -200,7 +213,7 @@ func completeFrom(t *testing.T, d Dialect, body string) int {
 		if i < len(body) && body[i-1] != '\n' {
 			continue
 		}
-		if _, _, err := d.ask(t, events(body[:i]), true); err != nil {
+		if _, err := d.decode(t, strings.NewReader(body[:i])); err != nil {
 			return i + 1 // from the next line on it may be
 		}
 	}

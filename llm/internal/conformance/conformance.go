@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"clm/llm"
+	"clm/llm/internal/wire"
 )
 
 // Answer is what a model says, before a dialect renders it.
@@ -39,6 +40,8 @@ type Dialect struct {
 	Kind llm.Kind
 	Path string // "/chat/completions"
 	New  func(conn llm.Connection, rt http.RoundTripper) (llm.Client, error)
+	// Decoder is what the client takes an answer of the model "m" apart with.
+	Decoder func(r *wire.Response, emit func(llm.Delta)) wire.Decoder
 	// Stream renders an answer as an event stream with LF ends.
 	Stream func(a Answer) string
 	// OpenEnd says that an answer is whole before its stream's last event, so
@@ -51,12 +54,25 @@ type Dialect struct {
 	// Raw renders a streamed text delta whose JSON string is given, escapes and
 	// all, without quotes; the answer's other events are those of Stream.
 	Raw func(inner ...string) string
+
+	alone *wire.Client // decodes answers that nobody asked for
+}
+
+func (d Dialect) prepared(t testing.TB) Dialect {
+	t.Helper()
+	c, err := wire.New(llm.Connection{Kind: d.Kind, URL: "http://model/v1", Key: key}, nil, d.Path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.alone = c
+	return d
 }
 
 const key = "sk-SECRETKEY-0123456789"
 
 // Run runs the suite.
 func Run(t *testing.T, d Dialect) {
+	d = d.prepared(t)
 	t.Run("answers", func(t *testing.T) { answers(t, d) })
 	t.Run("cuts", func(t *testing.T) { cuts(t, d) })
 	t.Run("forms", func(t *testing.T) { forms(t, d) })
@@ -116,15 +132,36 @@ func (d Dialect) ask(t testing.TB, rt http.RoundTripper, stream bool) (*llm.Resp
 			seen.WriteString(p.Text)
 		}
 	})
+	return resp, seen.String(), asError(t, err)
+}
+
+// decode reads an answer without a request: most of the cost of an exchange is
+// not in the decoder, and cutting an answer at every byte reads it thousands of
+// times.
+func (d Dialect) decode(t testing.TB, src io.Reader) (*llm.Response, *llm.Error) {
+	t.Helper()
+	resp, err := d.alone.Decode(src, func(r *wire.Response) wire.Decoder { return d.Decoder(r, nil) })
+	return resp, asError(t, err)
+}
+
+// exchange is ask for the answer alone.
+func (d Dialect) exchange(t testing.TB, src io.Reader) (*llm.Response, *llm.Error) {
+	t.Helper()
+	resp, _, err := d.ask(t, serve(200, "text/event-stream", src), true)
+	return resp, err
+}
+
+func asError(t testing.TB, err error) *llm.Error {
+	t.Helper()
 	if err == nil {
-		return resp, seen.String(), nil
+		return nil
 	}
 	var e *llm.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("%T is not an *llm.Error: %v", err, err)
 	}
 	checkError(t, e)
-	return nil, seen.String(), e
+	return e
 }
 
 func request(stream bool) *llm.Request {

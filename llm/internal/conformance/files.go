@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,13 +16,17 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"clm/llm"
+	"clm/llm/internal/sse"
+	"clm/llm/internal/wire"
 )
 
 // Files plays each file of testdata/answers, which holds what a server sent
 // and what comes of it: whole, byte by byte, split at every byte, and cut off
-// there, which is never another answer unless the dialect's end is open. update
-// rewrites what comes of them.
+// there, which is never another answer unless the dialect's end is open. Most
+// splits are compared by the events that they make, as a dialect's decoder sees
+// nothing else. update rewrites what comes of them.
 func Files(t *testing.T, d Dialect, update bool) {
+	d = d.prepared(t)
 	files, err := filepath.Glob("testdata/answers/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal(len(files), err)
@@ -35,7 +38,7 @@ func Files(t *testing.T, d Dialect, update bool) {
 				t.Fatal(err)
 			}
 			in := string(a.Files[0].Data)
-			got := d.outcome(t, strings.NewReader(in))
+			got := d.outcome(t, strings.NewReader(in), false)
 			if update {
 				a.Files = append(a.Files[:1], txtar.File{Name: "want", Data: []byte(got)})
 				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
@@ -45,14 +48,26 @@ func Files(t *testing.T, d Dialect, update bool) {
 			if want := string(a.Files[1].Data); got != want {
 				t.Fatalf("got\n%swant\n%s", got, want)
 			}
-			if again := d.outcome(t, iotest.OneByteReader(strings.NewReader(in))); again != got {
+			if again := d.outcome(t, iotest.OneByteReader(strings.NewReader(in)), false); again != got {
 				t.Errorf("byte by byte:\n%s", again)
 			}
-			for i := range in {
-				if split := d.outcome(t, io.MultiReader(strings.NewReader(in[:i]), strings.NewReader(in[i:]))); split != got {
-					t.Fatalf("split at %d:\n%s", i, split)
+			step := 1
+			if testing.Short() {
+				step = 13
+			}
+			whole := d.events(strings.NewReader(in))
+			for i := 0; i < len(in); i += step {
+				split := func() io.Reader { return io.MultiReader(strings.NewReader(in[:i]), strings.NewReader(in[i:])) }
+				if events := d.events(split()); events != whole {
+					t.Fatalf("split at %d:\n%s", i, events)
 				}
-				if cut := d.outcome(t, strings.NewReader(in[:i])); !d.OpenEnd && answered(cut) && cut != got {
+				alone := i%sampled != 0
+				if !alone || i%sampled == sampled/2 {
+					if again := d.outcome(t, split(), alone); again != got {
+						t.Fatalf("split at %d:\n%s", i, again)
+					}
+				}
+				if cut := d.outcome(t, strings.NewReader(in[:i]), alone); !d.OpenEnd && answered(cut) && cut != got {
 					t.Fatalf("cut off after %d bytes it is another answer:\n%s", i, cut)
 				}
 			}
@@ -60,11 +75,39 @@ func Files(t *testing.T, d Dialect, update bool) {
 	}
 }
 
+// events is what a decoder gets of an answer.
+func (d Dialect) events(body io.Reader) string {
+	var log eventLog
+	_, err := d.alone.Decode(body, func(*wire.Response) wire.Decoder { return &log })
+	return fmt.Sprint(log.String(), err)
+}
+
+// eventLog is a decoder that writes down what it gets.
+type eventLog struct{ strings.Builder }
+
+func (l *eventLog) State() (whole, ended bool) { return false, false }
+
+func (l *eventLog) Event(ev sse.Event) error {
+	l.Write(ev.Name)
+	l.WriteByte('|')
+	l.Write(ev.Data)
+	l.WriteByte('\n')
+	return nil
+}
+
+func (l *eventLog) Whole(body []byte) error {
+	l.Write(body)
+	return nil
+}
+
+func (l *eventLog) Response() (*llm.Response, error) { return nil, nil }
+
 func answered(outcome string) bool { return strings.Contains("\n"+outcome, "\nfinish ") }
 
 // Fuzz feeds a client whatever there is: it must not depend on how the bytes
 // come, and what it makes of them can be sent back.
 func Fuzz(f *testing.F, d Dialect) {
+	d = d.prepared(f)
 	files, err := filepath.Glob("testdata/answers/*.txt")
 	if err != nil {
 		f.Fatal(err)
@@ -75,8 +118,8 @@ func Fuzz(f *testing.F, d Dialect) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		got := d.outcome(t, strings.NewReader(string(in)))
-		if again := d.outcome(t, iotest.OneByteReader(strings.NewReader(string(in)))); again != got {
+		got := d.outcome(t, strings.NewReader(string(in)), false)
+		if again := d.outcome(t, iotest.OneByteReader(strings.NewReader(string(in))), true); again != got {
 			t.Fatalf("byte by byte:\n%s\nwhole:\n%s", again, got)
 		}
 		resp, _, err := d.ask(t, serve(200, "", strings.NewReader(string(in))), true)
@@ -95,49 +138,59 @@ func Fuzz(f *testing.F, d Dialect) {
 	})
 }
 
-// outcome asks for an answer and writes down what came of it.
-func (d Dialect) outcome(t testing.TB, body io.Reader) string {
+// outcome reads an answer, with a request for it or alone, and writes down what
+// came of it.
+func (d Dialect) outcome(t testing.TB, body io.Reader, alone bool) string {
 	t.Helper()
-	var b strings.Builder
-	var text, thought string
-	last := llm.DeltaKind(0)
-	req := &llm.Request{Model: "m", Stream: true, Messages: []llm.Message{{Role: llm.RoleUser, Content: "hi"}}}
-	resp, err := d.client(t, serve(200, "", body)).Complete(context.Background(), req, func(p llm.Delta) {
-		if p.Kind != last || p.Kind == llm.DeltaToolCall {
-			if last != 0 {
-				b.WriteByte('\n')
-			}
-			b.WriteString([]string{"text ", "reasoning ", "call "}[p.Kind-1])
-		}
-		last = p.Kind
-		b.WriteString(p.Text)
-		switch p.Kind {
-		case llm.DeltaText:
-			text += p.Text
-		case llm.DeltaReasoning:
-			thought += p.Text
-		}
-	})
-	if last != 0 {
+	var w watcher
+	var resp *llm.Response
+	var err error
+	if alone {
+		resp, err = d.alone.Decode(body, func(r *wire.Response) wire.Decoder { return d.Decoder(r, w.watch) })
+	} else {
+		req := &llm.Request{Model: "m", Stream: true, Messages: []llm.Message{{Role: llm.RoleUser, Content: "hi"}}}
+		resp, err = d.client(t, serve(200, "", body)).Complete(context.Background(), req, w.watch)
+	}
+	b := &w.out
+	if w.last != 0 {
 		b.WriteByte('\n')
 	}
-	if err != nil {
-		var e *llm.Error
-		if !errors.As(err, &e) {
-			t.Fatalf("%T: %v", err, err)
-		}
-		checkError(t, e)
-		fmt.Fprintf(&b, "error %s: %s\n", e.Kind, e.Message)
+	if e := asError(t, err); e != nil {
+		fmt.Fprintf(b, "error %s: %s\n", e.Kind, e.Message)
 		return b.String()
 	}
-	if !strings.HasPrefix(resp.Message.Content, text) {
-		t.Errorf("the deltas make %q, the answer is %q", text, resp.Message.Content)
+	if !strings.HasPrefix(resp.Message.Content, w.text.String()) {
+		t.Errorf("the deltas make %q, the answer is %q", w.text.String(), resp.Message.Content)
 	}
-	writeAnswer(&b, resp, thought)
+	writeAnswer(b, resp, w.thought)
 	return b.String()
 }
 
-func writeAnswer(b *strings.Builder, resp *llm.Response, thought string) {
+// watcher writes down the deltas of an answer.
+type watcher struct {
+	out, text strings.Builder
+	last      llm.DeltaKind
+	thought   bool // there was reasoning
+}
+
+func (w *watcher) watch(p llm.Delta) {
+	if p.Kind != w.last || p.Kind == llm.DeltaToolCall {
+		if w.last != 0 {
+			w.out.WriteByte('\n')
+		}
+		w.out.WriteString([...]string{"text ", "reasoning ", "call "}[p.Kind-1])
+	}
+	w.last = p.Kind
+	w.out.WriteString(p.Text)
+	switch p.Kind {
+	case llm.DeltaText:
+		w.text.WriteString(p.Text)
+	case llm.DeltaReasoning:
+		w.thought = true
+	}
+}
+
+func writeAnswer(b *strings.Builder, resp *llm.Response, thought bool) {
 	fmt.Fprintf(b, "finish %s\ncontent %q\n", resp.Finish, resp.Message.Content)
 	for _, call := range resp.Message.ToolCalls {
 		fmt.Fprintf(b, "tool %q %q %s\n", call.ID, call.Name, call.Args)
@@ -146,8 +199,8 @@ func writeAnswer(b *strings.Builder, resp *llm.Response, thought string) {
 		fmt.Fprintf(b, "block %s %q %s\n", r.Origin, r.Text, r.Raw)
 	}
 	shown := slices.ContainsFunc(resp.Message.Reasoning, func(r llm.Reasoning) bool { return r.Text != "" })
-	if thought != "" && !shown {
-		fmt.Fprintf(b, "reasoning that was shown is not kept: %q\n", thought)
+	if thought && !shown {
+		b.WriteString("reasoning that was shown is not kept\n")
 	}
 	if resp.Usage != (llm.Usage{}) {
 		fmt.Fprintf(b, "usage %+v\n", resp.Usage)

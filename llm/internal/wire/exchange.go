@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"clm/llm"
 	"clm/llm/internal/jsonscan"
@@ -46,11 +47,31 @@ func (c *Client) Exchange(ctx context.Context, path string, stream bool,
 		return nil, err
 	}
 	defer resp.Close()
-	d := decoder(resp)
-	if resp.Stream {
-		err = resp.events(d)
+	return resp.decode(decoder(resp))
+}
+
+// Decode reads an answer as [Client.Exchange] does once a 200 has come, whose
+// body is src. It has no limits of time: it is for tests, which cut one answer at
+// every byte.
+func (c *Client) Decode(src io.Reader, decoder func(*Response) Decoder) (*llm.Response, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	resp := &Response{
+		c: c, ctx: ctx, outer: ctx, cancel: cancel, timer: time.AfterFunc(time.Hour, func() {}), idle: time.Hour,
+		status: http.StatusOK, body: io.NopCloser(src), src: src,
+	}
+	defer resp.Close()
+	if err := resp.open(); err != nil {
+		return nil, err
+	}
+	return resp.decode(decoder(resp))
+}
+
+func (r *Response) decode(d Decoder) (*llm.Response, error) {
+	var err error
+	if r.Stream {
+		err = r.events(d)
 	} else {
-		err = resp.whole(d)
+		err = r.whole(d)
 	}
 	if err != nil {
 		return nil, err
