@@ -32,6 +32,7 @@ type Options struct {
 	// Tools is what the learning load registered. A later load that registers others fails. nil: this load learns.
 	Tools []Tool
 	// Log receives the text of print and ctx:log, called from the goroutine of the Step. nil: off.
+	// Neither it nor Reserved may run Lua.
 	Log func(text string)
 }
 
