@@ -15,7 +15,6 @@ func baseTable() *lua.LTable {
 		{"error", baseError},
 		{"getmetatable", baseGetMetatable},
 		{"ipairs", baseIpairs},
-		{"next", baseNext},
 		{"pairs", basePairs},
 		{"pcall", basePcall},
 		{"print", basePrint},
@@ -30,6 +29,7 @@ func baseTable() *lua.LTable {
 		{"type", baseType},
 		{"xpcall", baseXpcall},
 	})
+	t.RawSetString("next", nextFunction) // what pairs returns
 	t.RawSetString("_VERSION", lua.LString("Lua 5.4"))
 	return t
 }
