@@ -84,19 +84,6 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-type payload struct{ Key string }
-
-// TestWithoutPayloads holds that undeliverable messages show their type only.
-func TestWithoutPayloads(t *testing.T) {
-	var out bytes.Buffer
-	log := slog.New(WithoutPayloads(New(&out, true, slog.LevelDebug).Logger().Handler()))
-	log.Info("[DeadLetter]", "message", payload{"sk-planted"}, "pid", "a/b")
-	log.With("message", &payload{"sk-planted"}).WithGroup("g").Info("x", "reason", payload{"sk-planted"})
-	if s := out.String(); strings.Contains(s, "planted") || !strings.Contains(s, "logging.payload") || !strings.Contains(s, "a/b") {
-		t.Error(s)
-	}
-}
-
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
