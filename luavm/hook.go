@@ -8,13 +8,14 @@ import (
 
 // What instructions allocate, in bytes, as measured on gopher-lua 1.1.2.
 const (
-	tableBytes   = 96
-	slotBytes    = 16
-	keyBytes     = 160 // a new key in a map, the key order and its index, growth included
-	storeBytes   = 48  // a store that may or may not be a new key
-	closureBytes = 96
-	upvalueBytes = 56
-	numberBytes  = 8 // flat, for each instruction: a number it may box
+	tableBytes      = 96
+	slotBytes       = 16
+	keyBytes        = 160 // a new key in a map, the key order and its index, growth included
+	storeBytes      = 48  // a store that may or may not be a new key
+	closureBytes    = 96
+	upvalueBytes    = 56
+	frameStackBytes = 2048 // of Go stack, where frames nest through Go code
+	numberBytes     = 8    // flat, for each instruction: a number it may box
 )
 
 type watch uint8

@@ -87,6 +87,7 @@ type Task struct {
 	answer  Answer
 	threads []*thread // base first
 	pins    int64     // the task's share of VM.pinned
+	deepest int       // frames that it has had at most
 	abort   *abort    // set: it is being unwound, and nothing of its code runs any more
 	killers []chan struct{}
 	ended   bool

@@ -25,7 +25,9 @@ type thread struct {
 	stack layout.Stack
 	vm    *VM
 	task  *Task
+	base  int // frames of the task below this thread
 	room  int // frames that may be on this thread
+	mark  int // frame from which on deeper has something to do
 	open  int // upvalues that may be open: an upper bound
 }
 
@@ -61,7 +63,8 @@ func raise(L *lua.LState) { panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: L
 // enter takes a thread for t with room for that many frames.
 func (t *Task) enter(room int) *thread {
 	th := threads.Get().(*thread)
-	th.vm, th.task, th.room, th.open = t.call.vm, t, room, 0
+	th.vm, th.task, th.open = t.call.vm, t, 0
+	th.base, th.room, th.mark = maxFrames-room, room, t.deepest-maxFrames+room+1
 	th.L.G, th.L.Env = th.vm.g, th.vm.g.Global
 	t.threads = append(t.threads, th)
 	return th
@@ -82,6 +85,24 @@ func (th *thread) leave() {
 	}
 	threads.Put(th)
 }
+
+// deeper is called when frame idx may be the deepest that the task has had. Each level may have grown the task's Go
+// stack, which stays grown while it waits.
+func (th *thread) deeper(idx int) {
+	if idx >= th.room {
+		th.L.RaiseError("stack overflow")
+	}
+	t := th.task
+	if depth := th.base + idx; depth > t.deepest {
+		grown := stackBytes(depth) - stackBytes(t.deepest)
+		t.deepest = depth
+		th.vm.Charge(th.L, grown)
+	}
+	th.mark = min(t.deepest-th.base+1, th.room)
+}
+
+// stackBytes is the Go stack of a task that was that many frames deep, beyond the few kilobytes of every task.
+func stackBytes(frames int) int64 { return int64(max(0, frames-4)) * frameStackBytes }
 
 // captured counts n more open upvalues.
 func (th *thread) captured(n int) {
@@ -153,8 +174,8 @@ func (th *thread) Done() <-chan struct{} {
 		v.check()
 	}
 	frame := layout.CurrentFrame(th.L)
-	if frame.Idx >= th.room {
-		th.L.RaiseError("stack overflow")
+	if frame.Idx >= th.mark {
+		th.deeper(frame.Idx)
 	}
 	inst := frame.Fn.Proto.Code[frame.Pc-1]
 	if op := watched[inst>>26]; op != 0 {

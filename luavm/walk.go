@@ -65,6 +65,7 @@ func (w *walker) release() {
 }
 
 func (w *walker) task(t *Task) {
+	w.total += stackBytes(t.deepest)
 	for _, th := range t.threads {
 		w.thread(th)
 	}
