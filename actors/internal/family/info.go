@@ -38,10 +38,7 @@ func (n *Node) Info() Info {
 	for _, e := range n.effects {
 		i.Effects = append(i.Effects, e.name)
 	}
-	kids := make([]*Node, 0, len(n.children))
-	for _, c := range n.children {
-		kids = append(kids, c)
-	}
+	kids := n.children.list()
 	n.mu.Unlock()
 	slices.Sort(i.Effects)
 	slices.SortFunc(kids, func(a, b *Node) int { return a.born.Compare(b.born) })

@@ -76,10 +76,7 @@ func (n *Node) end(cause error) bool {
 	}
 	n.cause = cause
 	cancel := n.cancelCtx
-	kids := make([]*Node, 0, len(n.children))
-	for _, k := range n.children {
-		kids = append(kids, k)
-	}
+	kids := n.children.list()
 	n.mu.Unlock()
 	if cancel != nil {
 		cancel(cause)
@@ -94,10 +91,7 @@ func (n *Node) end(cause error) bool {
 // cancelled, too.
 func (n *Node) adopt(child *Node) {
 	n.mu.Lock()
-	if n.children == nil {
-		n.children = map[string]*Node{}
-	}
-	n.children[child.pid.Id] = child
+	n.children.add(child)
 	cause := n.cause
 	n.mu.Unlock()
 	if cause != nil {

@@ -131,6 +131,7 @@ func (m *mailbox) next() (message any, system bool) {
 		return m.user.pop(), false
 	}
 	m.running = false
+	m.system.items = nil // they are rare: nothing is kept for them
 	if m.ended {
 		m.invoker = nil
 	}
@@ -174,7 +175,7 @@ func (q *queue) push(x any) {
 		q.items, q.head = q.items[:n], 0
 	}
 	if q.items == nil {
-		q.items = make([]any, 0, 4)
+		q.items = make([]any, 0, 2)
 	}
 	q.items = append(q.items, x)
 }

@@ -59,7 +59,7 @@ type Node struct {
 	undo      func() bool   // of a root: it no longer ends with the context from outside
 	gone      bool          // nothing of it is alive
 	done      chan struct{} // made when someone asks for it
-	children  map[string]*Node
+	children  brood
 	effects   []effect
 	nextID    uint64
 	idle      chan struct{} // closed when the last effect ends, if someone waits
@@ -77,9 +77,7 @@ func (s *System) spawn(base context.Context, parent *Node, sp actor.SpawnerConte
 	s.kinds[n.Kind].Add(1)
 	s.spawned[n.Kind].Add(1)
 	id := n.Kind.String() + "/" + s.Actors.ProcessRegistry.NextId()
-	props := actor.PropsFromProducer(func() actor.Actor { return n },
-		actor.WithMailbox(func() actor.Mailbox { return n.mailbox }), actor.WithOnInit(func(c actor.Context) { n.pid = c.Self() }))
-	if _, err := sp.SpawnNamed(props, id); err != nil {
+	if err := s.start(n, sp, id); err != nil {
 		s.kinds[n.Kind].Add(-1)
 		if n.deadline != nil {
 			n.deadline.Stop()
@@ -87,6 +85,15 @@ func (s *System) spawn(base context.Context, parent *Node, sp actor.SpawnerConte
 		return nil, fmt.Errorf("spawn %s: %w", id, err)
 	}
 	return n, nil
+}
+
+// start starts a node's actor.
+func (s *System) start(n *Node, sp actor.SpawnerContext, id string) error {
+	if n.parent == nil {
+		_, err := sp.SpawnNamed(propsOf(func() *Node { return n }), id)
+		return err
+	}
+	return s.slots[s.spawned[n.Kind].Load()%slots].spawn(n, sp, id)
 }
 
 // Spawn starts a child. Only from the node's own Receive.
@@ -196,9 +203,7 @@ func (n *Node) refuse(c actor.Context) {
 func (n *Node) forget(id string) *Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	child := n.children[id]
-	delete(n.children, id)
-	return child
+	return n.children.remove(id)
 }
 
 // deliver runs the behaviour. A panic ends the node, after an answer to

@@ -89,6 +89,7 @@ type System struct {
 	Abandoned atomic.Int64 // goroutines left behind
 	Effects   atomic.Int64 // goroutines that run
 	crew      crew
+	slots     [slots]slot
 	kinds     [numKinds]atomic.Int64
 	spawned   [numKinds]atomic.Int64
 }
