@@ -66,7 +66,8 @@ type Provider struct {
 	RateTokensPerSec float64           `koanf:"rate_tokens_per_sec"` // 0: no limit
 	RateBurst        int               `koanf:"rate_burst"`          // tokens
 	Headers          map[string]Secret `koanf:"headers"`
-	Models           map[string]Model  `koanf:"models"` // by id
+	Models           map[string]Model  `koanf:"models"`   // by id
+	Fallback         []string          `koanf:"fallback"` // names of providers that exist, or SPECs of theirs
 }
 
 // Model is what is known of a model. Zero means that it is not said.

@@ -104,7 +104,29 @@ func (l *loader) run() *Config {
 			l.fail(&Error{File: o.place(), Line: o.Line, Key: "subagents", Text: noProfile(name, cfg.Profiles())})
 		}
 	}
+	l.checkFallbacks(cfg)
 	return cfg
+}
+
+// checkFallbacks holds that each names a connection that exists and is another.
+func (l *loader) checkFallbacks(cfg *Config) {
+	for _, name := range sortedKeys(cfg.Providers) {
+		for _, s := range cfg.Providers[name].Fallback {
+			provider, _, _ := strings.Cut(s, "/")
+			text := ""
+			switch {
+			case s == name:
+				text = "a connection is no fallback of itself"
+			case !cfg.knows(provider):
+				text = cfg.unknownProvider(provider)
+			default:
+				continue
+			}
+			path := []string{"providers", name, "fallback"}
+			o := cfg.origins[strings.Join(path, delim)]
+			l.fail(&Error{File: o.place(), Line: o.Line, Key: dotted(path), Text: text})
+		}
+	}
 }
 
 func noProfile(name string, there []string) string {

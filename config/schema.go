@@ -76,6 +76,7 @@ func providerKeys() []Key {
 		{Name: "rate_tokens_per_sec", Type: Number, Doc: "Tokens a second that requests may use; 0 is no limit."},
 		{Name: "rate_burst", Type: Int, Doc: "Tokens that may be used at once."},
 		{Name: "headers", Type: Map, Elem: &Key{Type: SecretText, check: checkHeaderValue}, check: checkHeaderNames, Doc: "More request headers."},
+		{Name: "fallback", Type: List, Elem: &Key{Type: String}, Doc: "Connections, or provider/model-id, to go on with in order when this one gives no answer."},
 		{Name: "models", Type: Map, Doc: "Models by id.", Elem: &Key{Type: Table, Keys: []Key{
 			{Name: "context_size", Type: Int, Doc: "The model's window in tokens."},
 			{Name: "autocompact_pct", Type: Int, Max: 100, Doc: "Percent of the window at which the conversation is compacted."},

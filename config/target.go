@@ -43,6 +43,7 @@ type Target struct {
 	AutocompactPct   int
 	MaxOutputTokens  int // 0: the dialect's default
 	Price            Price
+	Fallback         []Target // to go on with in order when no answer comes; theirs are not followed
 }
 
 // Name is the target as a SPEC: provider/model-id.
@@ -178,14 +179,8 @@ func (c *Config) finish(at cursor) (Target, error) {
 	if at.provider != "" && !c.knows(at.provider) {
 		return Target{}, c.noProvider(at.provider, at)
 	}
-	t := Target{Kind: "openai", URL: DefaultURL, ContextSize: c.ContextSize, AutocompactPct: c.AutocompactPct}
-	if p, ok := c.Providers[at.provider]; ok {
-		t.Kind, t.URL, t.APIKey, t.Headers = p.Kind, p.URL, p.APIKey, p.Headers
-		t.RateTokensPerSec, t.RateBurst = p.RateTokensPerSec, p.RateBurst
-	} else if at.provider == "demo" {
-		t.Kind, t.URL = "demo", ""
-	}
-	t.Provider, t.Model = at.provider, at.id
+	t := c.connection(at.provider)
+	t.Model = at.id
 	if at.url != "" {
 		if problem := checkURL(at.url); problem != "" {
 			return Target{}, &Error{Key: "-u", Text: shownURL(at.url) + " " + problem}
@@ -195,7 +190,43 @@ func (c *Config) finish(at cursor) (Target, error) {
 	if c.APIKey != "" {
 		t.APIKey = c.APIKey
 	}
-	return c.model(t)
+	t, err := c.model(t)
+	if err == nil && at.url == "" {
+		t.Fallback = c.fallback(t)
+	}
+	return t, err
+}
+
+// connection is a target on a provider, without a model.
+func (c *Config) connection(provider string) Target {
+	t := Target{Provider: provider, Kind: "openai", URL: DefaultURL, ContextSize: c.ContextSize, AutocompactPct: c.AutocompactPct}
+	if p, ok := c.Providers[provider]; ok {
+		t.Kind, t.URL, t.APIKey, t.Headers = p.Kind, p.URL, p.APIKey, p.Headers
+		t.RateTokensPerSec, t.RateBurst = p.RateTokensPerSec, p.RateBurst
+	} else if provider == "demo" {
+		t.Kind, t.URL = "demo", ""
+	}
+	return t
+}
+
+// fallback is what goes on in the place of t, with the keys of its own. One
+// that names no model has the only one of its connection, else that of t.
+func (c *Config) fallback(t Target) (out []Target) {
+	for _, s := range c.Providers[t.Provider].Fallback {
+		provider, id, _ := strings.Cut(s, "/")
+		f := c.connection(provider)
+		if f.Model = id; id == "" {
+			f.Model = t.Model
+			if p := c.Providers[provider]; len(p.Models) == 1 {
+				f.Model = sortedKeys(p.Models)[0]
+			}
+		}
+		f, err := c.model(f)
+		if err == nil { // only a connection of several models has one, and then t has one too
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // model fills in what is known of the model.
@@ -222,11 +253,7 @@ func (c *Config) model(t Target) (Target, error) {
 }
 
 func (c *Config) noProvider(name string, at cursor) error {
-	text := fmt.Sprintf("there is no provider %q", name)
-	if n := nearest(name, c.ProviderNames()); n != "" {
-		text += fmt.Sprintf("; the nearest is %q", n)
-	}
-	text += "; there are " + strings.Join(c.ProviderNames(), ", ")
+	text := c.unknownProvider(name)
 	if at.bad == "" {
 		return &Error{Key: "--provider", Text: text}
 	}
@@ -234,6 +261,14 @@ func (c *Config) noProvider(name string, at cursor) error {
 		text += fmt.Sprintf(" (the model %q of %s is %s/%s)", at.bad, at.provider, at.provider, at.bad)
 	}
 	return &Error{File: at.from.place(), Line: at.from.Line, Key: "model", Text: text}
+}
+
+func (c *Config) unknownProvider(name string) string {
+	text := fmt.Sprintf("there is no provider %q", name)
+	if n := nearest(name, c.ProviderNames()); n != "" {
+		text += fmt.Sprintf("; the nearest is %q", n)
+	}
+	return text + "; there are " + strings.Join(c.ProviderNames(), ", ")
 }
 
 // shownURL is a URL without its password.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,44 @@ func TestTargetWithoutModel(t *testing.T) {
 		if got := targetText(t, config, "", "X="); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", config, got, want)
 		}
+	}
+}
+
+// TestFallback holds what a connection's fallbacks are, and that the key from the
+// environment is for none of them.
+func TestFallback(t *testing.T) {
+	const config = `return { model = "a/m", providers = {
+		a = { url = "http://a", api_key = "a-key", fallback = { "b", "one", "many", "many/x/y", "a/other", "demo" } },
+		b = { url = "http://b", api_key = "b-key", fallback = { "a" } },
+		one = { kind = "anthropic", url = "http://one", models = { ["claude-x"] = { context_size = 7, max_output_tokens = 8 } } },
+		many = { url = "http://many", models = { x = {}, y = {} } },
+	} }`
+	home := t.TempDir()
+	writeFile(t, home+"/clm/config.lua", config)
+	cfg, _, err := Load(Options{Env: []string{"XDG_CONFIG_HOME=" + home, "CLM_API_KEY=env-key"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := cfg.Target(Choice{})
+	if err != nil || target.APIKey != "env-key" {
+		t.Fatal(target, err)
+	}
+	var got []string
+	for _, f := range target.Fallback {
+		got = append(got, strings.Join([]string{f.Kind, f.URL, f.Name(), f.APIKey.Reveal(), itoa(f.ContextSize), itoa(f.MaxOutputTokens), itoa(len(f.Fallback))}, " "))
+	}
+	want := []string{
+		"openai http://b b/m b-key 0 0 0", "anthropic http://one one/claude-x  7 8 0", "openai http://many many/m  0 0 0",
+		"openai http://many many/x/y  0 0 0", "openai http://a a/other a-key 0 0 0", "demo  demo/m  0 0 0",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if at, err := cfg.Target(Choice{URL: "http://x", Provider: "a"}); err != nil || len(at.Fallback) != 0 {
+		t.Errorf("with -u: %v, %v", at.Fallback, err)
+	}
+	if at, err := cfg.Switch(target, "b/q"); err != nil || len(at.Fallback) != 1 || at.Fallback[0].Name() != "a/q" || at.Fallback[0].APIKey != "a-key" {
+		t.Errorf("switched: %v, %v", at.Fallback, err)
 	}
 }
 

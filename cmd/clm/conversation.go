@@ -253,10 +253,14 @@ func model(t config.Target) actors.Model {
 		headers[k] = llm.Secret(v.Reveal())
 	}
 	kind, _ := llm.ParseKind(t.Kind) // the configuration holds only kinds that exist
+	var fallback []actors.Model
+	for _, f := range t.Fallback {
+		fallback = append(fallback, model(f))
+	}
 	return actors.Model{
 		Connection: llm.Connection{Name: t.Provider, Kind: kind, URL: t.URL, Key: llm.Secret(t.APIKey.Reveal()), Headers: headers},
 		ID:         t.Model, ContextSize: int64(t.ContextSize), AutocompactPct: t.AutocompactPct, MaxOutputTokens: t.MaxOutputTokens,
-		RateTokensPerSec: t.RateTokensPerSec, RateBurst: t.RateBurst, Price: actors.Price(t.Price),
+		RateTokensPerSec: t.RateTokensPerSec, RateBurst: t.RateBurst, Price: actors.Price(t.Price), Fallback: fallback,
 	}
 }
 
