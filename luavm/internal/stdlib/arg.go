@@ -109,13 +109,19 @@ func (a args) any(n int) lua.LValue {
 	return a.v[n-1]
 }
 
-// str returns argument n as a string; numbers convert.
+// str returns argument n as a string; numbers convert. Here and below the
+// frequent case is apart, so that it is inlined.
 func (a args) str(n int) string {
-	v := a.get(n)
-	if s, ok := v.(lua.LString); ok {
-		return string(s)
+	if n <= len(a.v) {
+		if s, ok := a.v[n-1].(lua.LString); ok {
+			return string(s)
+		}
 	}
-	s, ok := number.ToString(v)
+	return a.toStr(n)
+}
+
+func (a args) toStr(n int) string {
+	s, ok := number.ToString(a.get(n))
 	if !ok {
 		a.typeError(n, "string")
 	}
@@ -140,8 +146,10 @@ func (a args) number(n int) lua.LValue {
 
 // float returns argument n as a float64; strings and boxed integers convert.
 func (a args) float(n int) float64 {
-	if f, ok := a.get(n).(lua.LNumber); ok {
-		return float64(f)
+	if n <= len(a.v) {
+		if f, ok := a.v[n-1].(lua.LNumber); ok {
+			return float64(f)
+		}
 	}
 	f, _ := number.ToFloat(a.number(n))
 	return f
@@ -149,9 +157,15 @@ func (a args) float(n int) float64 {
 
 // int returns argument n as an integer; strings convert.
 func (a args) int(n int) int64 {
-	if f, ok := a.get(n).(lua.LNumber); ok && float64(int32(f)) == float64(f) {
-		return int64(f)
+	if n <= len(a.v) {
+		if f, ok := a.v[n-1].(lua.LNumber); ok && lua.LNumber(int32(f)) == f {
+			return int64(f)
+		}
 	}
+	return a.toInt(n)
+}
+
+func (a args) toInt(n int) int64 {
 	i, ok := number.ToInt(a.number(n))
 	if !ok {
 		a.argError(n, "number has no integer representation")

@@ -89,19 +89,28 @@ func mathAbs(a args) int {
 	return 0
 }
 
-func mathCeil(a args) int { return mathRound(a, math.Ceil) }
+// ceil and floor leave floats beyond 2^53 floats, though they fit into integers: a
+// boxed result would differ from the argument. Adding 0 makes -0 a 0.
 
-func mathFloor(a args) int { return mathRound(a, math.Floor) }
-
-// mathRound leaves floats beyond 2^53 floats, though they fit into integers: a
-// boxed result would differ from the argument.
-func mathRound(a args, f func(float64) float64) int {
-	n := a.get(1)
-	if _, ok := n.(lua.LNumber); !ok {
-		n = a.number(1)
+func mathCeil(a args) int {
+	if f, ok := a.get(1).(lua.LNumber); ok {
+		return a.push(lua.LNumber(math.Ceil(float64(f)) + 0))
 	}
+	return mathRound(a, math.Ceil)
+}
+
+func mathFloor(a args) int {
+	if f, ok := a.get(1).(lua.LNumber); ok {
+		return a.push(lua.LNumber(math.Floor(float64(f)) + 0))
+	}
+	return mathRound(a, math.Floor)
+}
+
+// mathRound is for strings and boxed integers.
+func mathRound(a args, f func(float64) float64) int {
+	n := a.number(1)
 	if x, ok := n.(lua.LNumber); ok {
-		n = lua.LNumber(f(float64(x)) + 0) // never -0
+		n = lua.LNumber(f(float64(x)) + 0)
 	}
 	return a.push(n)
 }
