@@ -6,19 +6,22 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"clm/actors/internal/model"
 	"clm/llm"
 	"clm/llm/provider"
 )
 
-// connection is what all agents that use the same server with the same key
-// share: the client and the rate.
-type connection struct {
-	client  llm.Client
-	limiter *llm.Limiter
+// connections is what agents share that use the same servers. It is the engine
+// actor's own.
+type connections struct {
+	clients  map[string]llm.Client // by [connectionKey]
+	limiters llm.Limiters          // by URL and key
+	windows  map[string]*window    // by connection and model
 }
 
 // resolved is a model with its connections.
@@ -26,49 +29,86 @@ type resolved struct {
 	Model
 	conns  []model.Connection
 	origin string
-	window *atomic.Int64 // tokens, as asked: 0 not yet, -1 being asked or unknown
+	window *window
+}
+
+// window is what a server says of a model's context window, asked for once.
+type window struct {
+	size   atomic.Int64 // tokens; 0: not known
+	asking atomic.Bool
+	failed atomic.Int32
+}
+
+// maxWindowTries is how often a server that fails is asked.
+const maxWindowTries = 3
+
+// ask gives a question for the window, nil when there is none to ask now.
+func (w *window) ask(client llm.Client, model string) func(context.Context) (int64, error) {
+	if w.size.Load() > 0 || w.failed.Load() >= maxWindowTries || !w.asking.CompareAndSwap(false, true) {
+		return nil
+	}
+	return func(ctx context.Context) (int64, error) {
+		defer w.asking.Store(false)
+		limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		size, err := client.ContextSize(limited, model)
+		switch {
+		case size > 0:
+			w.size.Store(size)
+		case ctx.Err() != nil: // the turn has ended: no fault of the server
+		case err != nil:
+			w.failed.Add(1)
+		default:
+			w.failed.Store(maxWindowTries) // it does not know
+		}
+		return size, err
+	}
 }
 
 // resolve finds or makes a model's connections.
-func (r *engine) resolve(m Model) (resolved, error) {
-	out := resolved{Model: m, window: new(atomic.Int64)}
+func (r *connections) resolve(m Model, rt http.RoundTripper) (resolved, error) {
+	out := resolved{Model: m, origin: string(m.Connection.Kind) + "/" + m.ID}
 	for i, f := range append([]Model{m}, m.Fallback...) {
-		c, err := r.connection(f)
+		client, key, err := r.client(f.Connection, rt)
 		if err != nil {
 			return resolved{}, err
 		}
-		mc := model.Connection{Name: f.Connection.Name, Client: c.client, Limiter: c.limiter}
+		mc := model.Connection{
+			Name: f.Connection.Name, Client: client, Limiter: r.limiters.For(f.Connection, f.RateTokensPerSec, f.RateBurst),
+		}
 		if i > 0 {
 			mc.Model = f.ID
+		} else {
+			out.window = r.window(key + m.ID)
 		}
 		out.conns = append(out.conns, mc)
 	}
-	out.origin = string(m.Connection.Kind) + "/" + m.ID
 	return out, nil
 }
 
-func (r *engine) connection(m Model) (*connection, error) {
-	key := connectionKey(m)
-	if c := r.conns[key]; c != nil {
-		return c, nil
+func (r *connections) client(c llm.Connection, rt http.RoundTripper) (client llm.Client, key string, err error) {
+	key = connectionKey(c)
+	if client := r.clients[key]; client != nil {
+		return client, key, nil
 	}
-	client, err := provider.New(m.Connection, r.e.opts.Transport)
-	if err != nil {
-		return nil, fmt.Errorf("connection %s: %w", m.Connection.Name, err)
+	if client, err = provider.New(c, rt); err != nil {
+		return nil, "", fmt.Errorf("connection %s: %w", c.Name, err)
 	}
-	c := &connection{client: client}
-	if m.RateTokensPerSec > 0 {
-		c.limiter = llm.NewLimiter(m.RateTokensPerSec, m.RateBurst)
+	r.clients[key] = client
+	return client, key, nil
+}
+
+func (r *connections) window(key string) *window {
+	if r.windows[key] == nil {
+		r.windows[key] = new(window)
 	}
-	r.conns[key] = c
-	return c, nil
+	return r.windows[key]
 }
 
 // connectionKey names a connection without holding its secrets.
-func connectionKey(m Model) string {
+func connectionKey(c llm.Connection) string {
 	h := sha256.New()
-	c := m.Connection
-	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%g %d\n", c.Name, c.Kind, c.URL, c.Key.Reveal(), m.RateTokensPerSec, m.RateBurst)
+	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n", c.Name, c.Kind, c.URL, c.Key.Reveal())
 	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
 		fmt.Fprintf(h, "%q %q\n", k, c.Headers[k].Reveal())
 	}

@@ -67,7 +67,7 @@ func Start(ctx context.Context, opts Options) (*Engine, error) {
 	}
 	e.home, _ = os.UserHomeDir()
 	e.sys = &family.System{Actors: opts.System, Clock: opts.Clock, Log: opts.Logger, Grace: opts.Grace, Trace: e.trace()}
-	root, err := e.sys.SpawnRoot(ctx, family.Spec{Kind: family.KindEngine, Behavior: &engine{e: e, agents: map[string]*family.Node{}, conns: map[string]*connection{}}})
+	root, err := e.sys.SpawnRoot(ctx, family.Spec{Kind: family.KindEngine, Behavior: &engine{e: e, agents: map[string]*family.Node{}, conns: connections{clients: map[string]llm.Client{}, windows: map[string]*window{}}}})
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (e *Engine) Spawn(ctx context.Context, o AgentOptions) (*Agent, error) {
 type engine struct {
 	e      *Engine
 	agents map[string]*family.Node
-	conns  map[string]*connection
+	conns  connections
 }
 
 // spawnAgent asks the engine for an agent; the answer goes into the channel.
@@ -219,7 +219,7 @@ func (r *engine) Receive(n *family.Node, c actor.Context, message any) {
 		// An engine that ends refuses; who asked watches for that.
 		_, _ = n.Spawn(c, family.Spec{Kind: family.KindMCP, Name: m.server.server.Name, Behavior: m.server})
 	case connect:
-		model, err := r.resolve(m.model)
+		model, err := r.conns.resolve(m.model, r.e.opts.Transport)
 		m.reply <- connected{model, err}
 	case family.ChildEnded:
 		if r.agents[m.Child.Name] == m.Child {
@@ -236,7 +236,7 @@ func (r *engine) spawn(n *family.Node, c actor.Context, h *host) error {
 	if limit := r.e.opts.MaxAgents; limit > 0 && len(r.agents) >= limit {
 		return fmt.Errorf("%d agents run, as many as may: %w", limit, msg.ErrOverloaded)
 	}
-	model, err := r.resolve(h.opts.Model)
+	model, err := r.conns.resolve(h.opts.Model, r.e.opts.Transport)
 	if err != nil {
 		return err
 	}

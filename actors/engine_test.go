@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -94,10 +95,13 @@ func TestEventsEndWithTurnDone(t *testing.T) {
 
 func TestResultsInCallOrder(t *testing.T) {
 	bubble(t, actors.Options{}, func(r *rig) {
+		var mu sync.Mutex
 		var order []string
 		tool := actors.Tool{Name: "t", NoPrompt: true, Run: func(_ context.Context, c actors.ToolCall) (actors.ToolOutput, error) {
 			wait := map[string]time.Duration{"c1": 300, "c2": 100, "c3": 200}[c.ID]
 			time.Sleep(wait * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
 			order = append(order, c.ID)
 			return actors.ToolOutput{Text: "r" + c.ID}, nil
 		}}
@@ -425,6 +429,7 @@ func TestSlowListenerLosesNothing(t *testing.T) {
 			r.Errorf("the listener read %d bytes of %d", len(seen), len(d.Text))
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if got != d.Text {
 			r.Errorf("the slow one heard %d bytes of %d", len(got), len(d.Text))
 		}

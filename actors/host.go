@@ -1,11 +1,13 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +41,8 @@ type host struct {
 	rules    *permit.Rules
 	rate     *rate.Limiter
 	volatile func(string) bool
-	limit    atomic.Int64 // autocompact threshold in tokens, as configured for the model; 0: by the window
+	percent  atomic.Int64        // of the window, where the conversation is compacted
+	reserved []*rate.Reservation // of calls that may be cancelled before they run
 }
 
 // The changes of settings that [host.Configure] knows.
@@ -104,33 +107,31 @@ func (h *host) permissions(p Permissions) (err error) {
 
 func (h *host) setModel(m resolved) {
 	h.model = m
-	h.handle.view.ContextMax.Store(m.ContextSize)
+	h.percent.Store(int64(m.AutocompactPct))
+	if m.AutocompactPct <= 0 {
+		h.percent.Store(DefaultAutocompactPct)
+	}
+	h.handle.view.ContextMax.Store(cmp.Or(m.ContextSize, m.window.size.Load()))
 }
 
 // threshold is where the conversation is compacted now. It may be called from
 // any goroutine.
 func (h *host) threshold() int64 {
-	return turn.Threshold(0, h.handle.view.ContextMax.Load(), h.percent())
-}
-
-func (h *host) percent() int {
-	if p := int(h.limit.Load()); p > 0 {
-		return p
-	}
-	return DefaultAutocompactPct
+	return turn.Threshold(h.handle.view.ContextMax.Load(), int(h.percent.Load()))
 }
 
 // StartTurn implements [agent.Host].
 func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*family.Node, error) {
 	m := h.model
+	probe := h.probe(m)
 	cfg := turn.Config{
 		ID: t.ID, Agent: n.PID(), History: t.History, Compact: t.Compact,
 		System: h.opts.System, Model: m.ID, Origin: m.origin,
 		Tools:  func() []llm.Tool { return h.offer().tools() },
 		Stream: !h.opts.NoStream, Sequential: h.opts.Sequential, MaxIterations: iterations(h.opts.MaxIterations),
 		Volatile: h.volatile, NoTools: t.NoTools, MaxOutputTokens: m.MaxOutputTokens,
-		ContextMax: h.handle.view.ContextMax.Load(), Percent: h.percent(), Usage: t.Usage,
-		Probe: h.probe(m),
+		ContextMax: h.handle.view.ContextMax.Load(), Percent: int(h.percent.Load()), Usage: t.Usage,
+		Probe: probe,
 		Spend: func(u llm.Usage) error { return h.opts.Budget.spend(u, m.Price.Of(u)) },
 		Price: m.Price.Of,
 		SpawnModel: func(n *family.Node, c actor.Context) (*family.Node, error) {
@@ -148,7 +149,10 @@ func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*f
 }
 
 // TurnEnded implements [agent.Host].
-func (h *host) TurnEnded() { h.e.turns.Add(-1) }
+func (h *host) TurnEnded() {
+	h.e.turns.Add(-1)
+	h.unreserve()
+}
 
 // Stopping implements [agent.Host].
 func (h *host) Stopping(n *family.Node) {
@@ -169,14 +173,12 @@ func iterations(n int) int {
 
 // probe asks the server for the window, once for all agents of the model.
 func (h *host) probe(m resolved) func(ctx context.Context) (int64, error) {
-	if m.ContextSize > 0 || h.handle.view.ContextMax.Load() > 0 || m.Connection.Kind == llm.KindDemo {
+	max := &h.handle.view.ContextMax
+	max.CompareAndSwap(0, m.window.size.Load()) // another agent may have asked
+	if max.Load() > 0 || m.Connection.Kind == llm.KindDemo {
 		return nil
 	}
-	return func(ctx context.Context) (int64, error) {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		return m.conns[0].Client.ContextSize(ctx, m.ID)
-	}
+	return m.window.ask(m.conns[0].Client, m.ID)
 }
 
 // spawnTool spawns the toolcall of one call.
@@ -263,7 +265,22 @@ func (h *host) Rate(now time.Time) time.Duration {
 	if h.rate == nil {
 		return 0
 	}
-	return h.rate.ReserveN(now, 1).DelayFrom(now)
+	r := h.rate.ReserveN(now, 1)
+	delay := r.DelayFrom(now)
+	if delay > 0 {
+		h.reserved = append(h.reserved, r)
+	}
+	return delay
+}
+
+// unreserve gives back what calls reserved that did not come to run, the last
+// one first: what was reserved behind one does not come back.
+func (h *host) unreserve() {
+	now := h.e.opts.Clock.Now()
+	for _, r := range slices.Backward(h.reserved) {
+		r.CancelAt(now)
+	}
+	h.reserved = nil
 }
 
 // Check implements [agent.Host].

@@ -174,7 +174,7 @@ type (
 	// Compaction is a step of folding the conversation.
 	Compaction struct {
 		Phase    string `json:"phase"`     // "started", "succeeded", "failed"
-		MidChain bool   `json:"mid_chain"` // between tool batches, not by [Compact]
+		MidChain bool   `json:"mid_chain"` // before a request of a turn, not by [Compact]
 		Error    string `json:"error,omitempty"`
 	}
 	// Notice is a sentence for people.

@@ -14,6 +14,10 @@ type compaction struct {
 	midChain bool
 }
 
+// bytesOfWindow is how much of a request for a summary a token of the window
+// stands for: 4 bytes a token, and a quarter of the window for the summary.
+const bytesOfWindow = 3
+
 // compact folds the older part of the conversation into a summary, by one
 // model request. Mid-chain, the turn goes on after it, whether it worked or not.
 func (t *turn) compact(n *family.Node, c actor.Context, midChain bool) {
@@ -27,6 +31,9 @@ func (t *turn) compact(n *family.Node, c actor.Context, midChain bool) {
 		}
 		t.finish(n, c, err, "compact")
 		return
+	}
+	if t.cfg.ContextMax > 0 {
+		plan.MaxBytes = int(min(t.cfg.ContextMax*bytesOfWindow, llm.DefaultPlanBytes))
 	}
 	t.compacting = &compaction{plan, midChain}
 	n.SetState("compacting")

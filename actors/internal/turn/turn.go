@@ -35,7 +35,6 @@ type Config struct {
 	MaxOutputTokens int
 
 	ContextMax int64 // tokens; 0: unknown
-	Threshold  int64 // tokens at which to compact; 0: from the window, or the default
 	Percent    int   // of the window
 	Usage      llm.Usage
 	// Probe asks the server for the window; nil when it is known or was asked.
@@ -120,7 +119,7 @@ func (t *turn) start(n *family.Node, c actor.Context, m msg.RunTurn) {
 		t.probing = true
 		n.Go("context size", t.probe)
 	}
-	t.ask(n, c)
+	t.compactOrAsk(n, c)
 }
 
 func (t *turn) probe(ctx context.Context) any {
@@ -149,6 +148,10 @@ func (t *turn) next(n *family.Node, c actor.Context) {
 		return // probed goes on
 	}
 	t.takeSteer(n)
+	t.compactOrAsk(n, c)
+}
+
+func (t *turn) compactOrAsk(n *family.Node, c actor.Context) {
 	if !t.noCompact && t.used() >= t.threshold() {
 		t.compact(n, c, true)
 		return
@@ -167,14 +170,12 @@ func (t *turn) takeSteer(n *family.Node) {
 
 func (t *turn) used() int64 { return t.cfg.History.EstimateTokens(t.cfg.Usage) }
 
-func (t *turn) threshold() int64 { return Threshold(t.cfg.Threshold, t.cfg.ContextMax, t.cfg.Percent) }
+func (t *turn) threshold() int64 { return Threshold(t.cfg.ContextMax, t.cfg.Percent) }
 
-// Threshold is the use at which a conversation is compacted, in tokens.
-func Threshold(fixed, window int64, percent int) int64 {
-	switch {
-	case fixed > 0:
-		return fixed
-	case window > 0:
+// Threshold is the use at which a conversation is compacted, in tokens: a part
+// of the window, which is 0 when it is unknown.
+func Threshold(window int64, percent int) int64 {
+	if window > 0 {
 		return window * int64(percent) / 100
 	}
 	return DefaultThreshold
