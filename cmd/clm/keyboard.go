@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -39,8 +38,6 @@ func newKeyboard(in io.Reader) *keyboard {
 	}()
 	return k
 }
-
-var errInterrupted = errors.New("reading was interrupted")
 
 // Read gives the editor its keys: never past the end of a line, so that what
 // is typed ahead is left to the running turn, and with pasted text changed so
@@ -125,9 +122,9 @@ type paste struct {
 	long   []string
 }
 
-var (
-	pasteStart = []byte("\x1b[200~")
-	pasteEnd   = []byte("\x1b[201~")
+const (
+	pasteStart = "\x1b[200~"
+	pasteEnd   = "\x1b[201~"
 )
 
 // filter returns the typed bytes, with pasted text in its one-line form.
@@ -138,9 +135,9 @@ func (p *paste) filter(chunk []byte) (out []byte) {
 	}
 	p.held = append(p.held, chunk...)
 	for {
-		mark := pasteStart
+		mark := []byte(pasteStart)
 		if p.active {
-			mark = pasteEnd
+			mark = []byte(pasteEnd)
 		}
 		i := bytes.Index(p.held, mark)
 		if i < 0 {
@@ -163,7 +160,7 @@ func (p *paste) filter(chunk []byte) (out []byte) {
 	// the escape key, with which the editor would wait too.
 	keep := 0
 	for n := min(len(p.held), len(pasteStart)-1); n > 0; n-- {
-		if bytes.HasPrefix(pasteStart, p.held[len(p.held)-n:]) {
+		if strings.HasPrefix(pasteStart, string(p.held[len(p.held)-n:])) {
 			keep = n
 			break
 		}

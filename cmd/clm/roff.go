@@ -21,8 +21,7 @@ type manPage struct {
 	out     strings.Builder
 	width   int
 	words   []string // of the paragraph that is being filled
-	tag     string   // of .TP, waiting for its text
-	wantTag bool
+	wantTag bool     // after .TP: the next text stands alone
 	indent  int
 	literal bool
 }
