@@ -178,6 +178,11 @@ func (r *Rules) Remember(q Query, allow bool) *Rules {
 	return &out
 }
 
+// Denying returns rules that deny what r or others deny, and know nothing else.
+func (r *Rules) Denying(others *Rules) *Rules {
+	return &Rules{deny: slices.Concat(r.deny, others.deny), dir: others.dir}
+}
+
 // facts is a query, taken apart.
 type facts struct {
 	Query

@@ -15,7 +15,7 @@ func shell(command string) Query {
 func rules(t *testing.T, o Options) *Rules {
 	t.Helper()
 	if o.Dir == "" {
-		o.Dir = "/work"
+		o.Dir = "/ws"
 	}
 	o.Home = "/home/ada"
 	r, err := New(o)
@@ -77,12 +77,12 @@ func TestDecide(t *testing.T) {
 		{"file, one level", "file:/tmp/*", "", file(Write, "/tmp/a/b"), Ask},
 		{"file denied at every level", "file:/**", "file:/etc/*", file(Read, "/etc/ssh/key"), Deny},
 		{"file below home", "file:~/n/*", "", file(Read, "/home/ada/n/x"), Allow},
-		{"file below the folder", "file:out/*", "", file(Read, "/work/out/x"), Allow},
+		{"file below the folder", "file:out/*", "", file(Read, "/ws/out/x"), Allow},
 		{"a tool rule allows no file", "notes", "", file(Read, "/x"), Ask},
-		{"write by path", "file:/work/**", "", write("a", "/work/a"), Allow},
-		{"link out", "file:/work/**", "", write("a", "/etc/a"), Ask},
-		{"link out, denied as written", "file:/**", "file:/work/a", write("a", "/etc/a"), Deny},
-		{"unresolved path", "file:/work/**", "", write("a", ""), Ask},
+		{"write by path", "file:/ws/**", "", write("a", "/ws/a"), Allow},
+		{"link out", "file:/ws/**", "", write("a", "/etc/a"), Ask},
+		{"link out, denied as written", "file:/**", "file:/ws/a", write("a", "/etc/a"), Deny},
+		{"unresolved path", "file:/ws/**", "", write("a", ""), Ask},
 	} {
 		o := Options{}
 		if c.allow != "" {
