@@ -110,3 +110,26 @@ func TestUpdate(t *testing.T) {
 	t.Setenv(luavmtest.UpdateVariable, "")
 	luavmtest.Run(t, path)
 }
+
+// Check tells what differs, and nothing when nothing does.
+func TestCheck(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.txt")
+	text := "-- plugin p.lua --\nclm.tool_register('t', { invoke = function(a, ctx) ctx:complete('new') end })\n-- call t {} --\nold\n"
+	for _, want := range []string{"old", "new"} {
+		if err := os.WriteFile(path, []byte(strings.Replace(text, "old", want, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		differences, err := luavmtest.Check(context.Background(), path)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case want == "new" && len(differences) != 0:
+			t.Errorf("a case that holds differs: %q", differences)
+		case want == "old" && (len(differences) != 1 || !strings.HasSuffix(differences[0], "-- call t {} --\nwant: old\ngot:  new")):
+			t.Errorf("got %q", differences)
+		}
+	}
+	if _, err := luavmtest.Check(context.Background(), path+".none"); err == nil {
+		t.Error("a file that is not there is no error")
+	}
+}

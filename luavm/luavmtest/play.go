@@ -33,6 +33,32 @@ func (c *Case) Play(ctx context.Context) (*Case, error) {
 	return out, nil
 }
 
+// Check plays the case file at path and tells what differs, one text a section; none when the case holds.
+func Check(ctx context.Context, path string) (differences []string, err error) {
+	want, got, err := playFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range want.sections {
+		if g := got.sections[i]; g != w {
+			differences = append(differences, fmt.Sprintf("%s: -- %s --\nwant: %s\ngot:  %s", path, w.title, w.text, g.text))
+		}
+	}
+	return differences, nil
+}
+
+func playFile(ctx context.Context, path string) (want, got *Case, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if want, err = Parse(path, string(text)); err != nil {
+		return nil, nil, err
+	}
+	got, err = want.Play(ctx)
+	return want, got, err
+}
+
 // UpdateVariable names the environment variable that makes Run write what came out into the case files.
 const UpdateVariable = "LUAVMTEST_UPDATE"
 
@@ -50,28 +76,23 @@ func Run(t *testing.T, pattern string) {
 }
 
 func runFile(t *testing.T, path string) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := Parse(path, string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := c.Play(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv(UpdateVariable) == "1" {
-		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+	t.Helper()
+	if os.Getenv(UpdateVariable) != "1" {
+		differences, err := Check(t.Context(), path)
+		if err != nil {
 			t.Fatal(err)
+		}
+		for _, d := range differences {
+			t.Error(d)
 		}
 		return
 	}
-	for i, want := range c.sections {
-		if have := got.sections[i]; have != want {
-			t.Errorf("%s: -- %s --\nwant: %s\ngot:  %s", path, want.title, want.text, have.text)
-		}
+	_, got, err := playFile(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
