@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"clm/actors"
 	"clm/actors/stress"
@@ -26,6 +27,10 @@ type stressFlags struct {
 	soak   bool
 	out    string
 	asJSON bool
+
+	scenario string
+	compare  string
+	pairs    int
 }
 
 func (p *Program) stressCommand() *cobra.Command {
@@ -54,6 +59,9 @@ func (p *Program) stressCommand() *cobra.Command {
 	s.Uint64Var(&f.o.Seed, "seed", 0, "`N` repeats what an earlier run did at random")
 	s.BoolVar(&f.soak, "soak", false, "repeat in rounds, and compare the memory between them")
 	s.StringVar(&f.out, "out", "", "write report.txt, report.json and report.html into `DIR`")
+	s.StringVar(&f.scenario, "scenario", "", "a load from the Lua `FILE`, which returns options or a list of them, phases")
+	s.StringVar(&f.compare, "compare", "", "compare with another build or server: `WHAT` is a program or a URL")
+	s.IntVar(&f.pairs, "pairs", 5, "`N` pairs of runs in a comparison")
 	s.BoolVar(&f.asJSON, "json", false, "write the report as JSON")
 	return cmd
 }
@@ -80,19 +88,99 @@ func (p *Program) stress(cmd *cobra.Command, f *stressFlags) error {
 		case <-ctx.Done():
 		}
 	}()
-	report, runErr := stress.Run(ctx, o)
+	err = p.runStress(ctx, cmd, f, o)
 	cancel()
 	<-ended
-	if report == nil {
-		return usageError(runErr)
-	}
-	if err := p.stressReport(report, f); err != nil {
-		return errors.Join(err, runErr)
-	}
-	if runErr == nil && got != nil {
+	if err == nil && got != nil {
 		return &exitError{status: signalStatus(got)}
 	}
-	return runErr
+	return err
+}
+
+// runStress runs one load, the phases of a scenario, or a comparison.
+func (p *Program) runStress(ctx context.Context, cmd *cobra.Command, f *stressFlags, o stress.Options) error {
+	if f.compare != "" {
+		return p.compareStress(ctx, cmd, f, o)
+	}
+	phases := []stress.Options{o}
+	if f.scenario != "" {
+		source, err := os.ReadFile(f.scenario)
+		if err != nil {
+			return usageError(fmt.Errorf("--scenario: %w", err))
+		}
+		if phases, err = stress.Scenario(f.scenario, string(source), o); err != nil {
+			return usageError(err)
+		}
+	}
+	var errs []error
+	for i, o := range phases {
+		report, err := stress.Run(ctx, o)
+		if report == nil {
+			return usageError(err)
+		}
+		errs = append(errs, err)
+		out := f.out
+		if out != "" && len(phases) > 1 {
+			out = filepath.Join(out, fmt.Sprintf("phase-%d", i+1))
+		}
+		if err := p.stressReport(report, out, f.asJSON); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// compareStress runs two builds, or one against two servers, in turn.
+func (p *Program) compareStress(ctx context.Context, cmd *cobra.Command, f *stressFlags, o stress.Options) error {
+	var a, b stress.Side
+	if strings.Contains(f.compare, "://") {
+		if o.Model.ID == "" {
+			return usageError(errors.New("--compare URL: the first server is -u, its model -m"))
+		}
+		other := o
+		other.Model.Connection.URL = f.compare
+		a, b = stress.Load(withoutPassword(o.Model.Connection.URL), o), stress.Load(withoutPassword(f.compare), other)
+	} else {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("--compare: %w", err)
+		}
+		if _, err := os.Stat(f.compare); err != nil {
+			return usageError(fmt.Errorf("--compare: %w", err))
+		}
+		args := sameFlags(cmd)
+		a, b = stress.Build(self, args...), stress.Build(f.compare, args...)
+	}
+	c, err := stress.Compare(ctx, a, b, f.pairs, o.Seed, func(pair int) { p.say("%d of %d pairs", pair, f.pairs) })
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return c.JSON(p.Stdout)
+	}
+	return c.Text(p.Stdout)
+}
+
+// sameFlags are the flags of this run for another program, without those that
+// the comparison sets itself.
+func sameFlags(cmd *cobra.Command) (args []string) {
+	cmd.Flags().Visit(func(fl *pflag.Flag) {
+		switch fl.Name {
+		case "compare", "pairs", "json", "seed", "out":
+			return
+		}
+		values := []string{fl.Value.String()}
+		if many, ok := fl.Value.(pflag.SliceValue); ok {
+			values = many.GetSlice()
+		}
+		for _, v := range values {
+			args = append(args, "--"+fl.Name+"="+v)
+		}
+	})
+	return args
 }
 
 // stressOptions translates the flags. A model is taken only when one is named:
@@ -161,12 +249,12 @@ func (p *Program) pluginFiles(ctx context.Context, paths []string) (*actors.Tool
 }
 
 // stressReport writes the report to standard output and, with --out, to files.
-func (p *Program) stressReport(r *stress.Report, f *stressFlags) error {
+func (p *Program) stressReport(r *stress.Report, out string, asJSON bool) error {
 	if p.colour(p.Stderr) {
 		fmt.Fprint(p.Stderr, "\r\x1b[K")
 	}
-	if f.out != "" {
-		if err := os.MkdirAll(f.out, 0o755); err != nil {
+	if out != "" {
+		if err := os.MkdirAll(out, 0o755); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 		for name, form := range map[string]func(io.Writer) error{"report.txt": r.Text, "report.json": r.JSON, "report.html": r.HTML} {
@@ -174,12 +262,12 @@ func (p *Program) stressReport(r *stress.Report, f *stressFlags) error {
 			if err := form(&b); err != nil {
 				return fmt.Errorf("--out: %s: %w", name, err)
 			}
-			if err := os.WriteFile(filepath.Join(f.out, name), b.Bytes(), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(out, name), b.Bytes(), 0o644); err != nil {
 				return fmt.Errorf("--out: %w", err)
 			}
 		}
 	}
-	if f.asJSON {
+	if asJSON {
 		return r.JSON(p.Stdout)
 	}
 	return r.Text(p.Stdout)
