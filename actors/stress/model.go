@@ -26,8 +26,9 @@ type model struct {
 	n       atomic.Uint64 // requests, to choose those that are checked whole
 	open    atomic.Int64  // answers whose body was not closed
 
-	toolBytes int // that the tools and what follows take in a request, at most
-	buffers   sync.Pool
+	toolBytes int       // that the tools and what follows take in a request, at most
+	buffers   sync.Pool // of requests
+	answers   sync.Pool // *[]byte
 }
 
 func newModel(o *Options, tool string, violate func(agent, turn uint64, what string)) *model {
@@ -36,6 +37,7 @@ func newModel(o *Options, tool string, violate func(agent, turn uint64, what str
 		m.toolBytes += 2*(len(t.Name)+len(t.Description)+len(t.Schema)) + 200
 	}
 	m.buffers.New = func() any { return new(bytes.Buffer) }
+	m.answers.New = func() any { return new([]byte) }
 	return m
 }
 
@@ -77,12 +79,14 @@ func (m *model) RoundTrip(req *http.Request) (*http.Response, error) {
 		return m.respond(req, "application/json", newPaced(ctx, m.whole(a, len(body)), nil, 0)), nil
 	}
 	data, cuts := m.answer(a, len(body))
-	return m.respond(req, "text/event-stream", newPaced(ctx, data, cuts, m.opts.Pace)), nil
+	p := newPaced(ctx, data, cuts, m.opts.Pace)
+	p.reuse = true
+	return m.respond(req, "text/event-stream", p), nil
 }
 
 func (m *model) respond(req *http.Request, kind string, p *paced) *http.Response {
 	m.open.Add(1)
-	p.closed = func() { m.open.Add(-1) }
+	p.model = m
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {kind}}, Body: p, ContentLength: -1, Request: req,
@@ -173,7 +177,11 @@ func (m *model) answer(a asked, request int) (data []byte, cuts []int) {
 	if n > 0 {
 		size = 512 + (len(chunkHead)+len(chunkTail)+160)*n
 	}
-	b := make([]byte, 0, size)
+	b := *m.answers.Get().(*[]byte)
+	if cap(b) < size {
+		b = make([]byte, 0, size)
+	}
+	b = b[:0]
 	paced := m.opts.Pace > 0
 	cut := func() {
 		if paced {
@@ -309,14 +317,15 @@ func checkRequest(body []byte) string {
 // paced is an answer's body: all at once, or piece by piece with a pause before
 // each. It fails when the client's context ends, as a connection would.
 type paced struct {
-	ctx    context.Context
-	data   []byte
-	cuts   []int // ends of the pieces; nil: one piece
-	pace   time.Duration
-	at     int
-	ready  int // data[at:ready] may be read
-	closed func()
-	done   atomic.Bool
+	ctx   context.Context
+	data  []byte
+	cuts  []int // ends of the pieces; nil: one piece
+	pace  time.Duration
+	at    int
+	ready int  // data[at:ready] may be read
+	reuse bool // data goes back to the model when it was read to its end
+	model *model
+	done  atomic.Bool
 }
 
 func newPaced(ctx context.Context, data []byte, cuts []int, pace time.Duration) *paced {
@@ -334,6 +343,7 @@ func (p *paced) Read(b []byte) (int, error) {
 	}
 	if p.at == p.ready {
 		if len(p.cuts) == 0 {
+			p.giveBack()
 			return 0, io.EOF
 		}
 		if err := pause(p.ctx, p.pace); err != nil {
@@ -346,10 +356,21 @@ func (p *paced) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// giveBack lets another answer use the buffer. Only the reader knows that
+// nobody reads it: Close may come from elsewhere at any time.
+func (p *paced) giveBack() {
+	if p.reuse {
+		p.reuse = false
+		data := p.data[:0]
+		p.data, p.at, p.ready = nil, 0, 0
+		p.model.answers.Put(&data)
+	}
+}
+
 // Close implements [io.Closer].
 func (p *paced) Close() error {
-	if !p.done.Swap(true) && p.closed != nil {
-		p.closed()
+	if !p.done.Swap(true) {
+		p.model.open.Add(-1)
 	}
 	return nil
 }

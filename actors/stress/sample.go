@@ -225,7 +225,7 @@ func (s *sampler) actorsLocked() (all int64) {
 // mailboxLocked is the longest queue that any live actor ever had. It walks all
 // actors, so it looks only at some agents of a large run, others each time.
 func (s *sampler) mailboxLocked() int {
-	const most = 2000
+	const most = 300
 	n, high := 0, 0
 	s.run.subjects.Range(func(_, v any) bool { // in an order that changes
 		high = max(high, highWater(v.(*subject).agent.Tree()))
