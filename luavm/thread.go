@@ -16,7 +16,7 @@ import (
 const maxFrames = 1000
 
 // maxPooledRegisters keeps threads that grew large out of the pool.
-const maxPooledRegisters = 2048
+const maxPooledRegisters = 512
 
 // thread is one Lua thread: the base of a task or one protected call in it. It is the context of its state, which is
 // how gopher-lua calls Done before each instruction.
