@@ -109,6 +109,9 @@ func TestAppendSchema(t *testing.T) {
 		`{"properties":null,"required":null,"type":["object","null"]}`:                                            `{"type":"object","properties":{}}`,
 		`{"$schema":"x","type":"object","properties":{"a":{"type":"string"}},"required":["a"],"description":"d"}`: `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"description":"d"}`,
 		`{"$defs":{"A":{}},"properties":{"a":{"$ref":"#/$defs/A"}}}`:                                              `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{}}}`,
+		`{"anyOf":[{"required":["a"]},{"required":["b"]}],"properties":{"a":{},"b":{}},"not":{},"enum":[1]}`:      `{"type":"object","properties":{"a":{},"b":{}}}`,
+		`{"oneOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"a":{},"b":{}}},7],"allOf":3}`:           `{"type":"object","properties":{"a":{"type":"string"},"b":{}}}`,
+		`{"properties":{"a":{"anyOf":[{},{}]}},"allOf":[{"properties":{"c":{},"a":null}}],"required":["a"]}`:      `{"type":"object","properties":{"a":{"anyOf":[{},{}]},"c":{}},"required":["a"]}`,
 	} {
 		if got := string(AppendSchema(nil, json.RawMessage(in))); got != want || !json.Valid([]byte(got)) {
 			t.Errorf("%s\ngot  %s\nwant %s", in, got, want)
