@@ -4,8 +4,11 @@
 // lone CR, also when a CR and its LF arrive in different reads; a byte order
 // mark at the start and comments are skipped; a blank after the colon is
 // optional; several data lines are joined with LF; id, retry and unknown
-// fields are read past. It differs in two points, because servers do: an event
-// without data is not reported, and a last event without its blank line is.
+// fields are read past. It differs in three points, because servers do: an event
+// without data is not reported, and a last event without its blank line is;
+// and what servers write instead of an event when they fail half-way counts as
+// data: an error field (then the event's name is error), or a JSON object
+// without any field.
 //
 // Memory is bounded: a line or an event above [MaxSize] is [ErrTooLong]. One
 // Reader reuses its buffers, so that a stream of small events costs no
@@ -85,17 +88,30 @@ func (r *Reader) field(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
+	case "error":
+		r.name = append(r.name[:0], "error"...)
+		return r.add(value)
 	case "data":
-		if len(r.data)+1+len(value) > MaxSize {
-			return ErrTooLong
-		}
-		if r.hasData {
-			r.data = append(r.data, '\n')
-		}
-		r.data, r.hasData = append(r.data, value...), true
+		return r.add(value)
 	case "event":
 		r.name = append(r.name[:0], value...)
+	default:
+		if line[0] == '{' {
+			return r.add(line)
+		}
 	}
+	return nil
+}
+
+// add adds a line to the event's data.
+func (r *Reader) add(line []byte) error {
+	if len(r.data)+1+len(line) > MaxSize {
+		return ErrTooLong
+	}
+	if r.hasData {
+		r.data = append(r.data, '\n')
+	}
+	r.data, r.hasData = append(r.data, line...), true
 	return nil
 }
 
