@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"clm/llm"
@@ -130,6 +131,11 @@ func hasText(b []byte) bool {
 		return len(b) > 2
 	}
 	return !jsonscan.IsNull(b)
+}
+
+// half tells whether the arguments of a call are not whole, or not there at all.
+func (cs *calls) half() bool {
+	return slices.ContainsFunc(cs.all, func(c *call) bool { return !json.Valid(c.args.Bytes()) })
 }
 
 // list is the calls with an id each, unique in the message. A call of which

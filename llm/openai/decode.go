@@ -100,6 +100,9 @@ func (d *decoder) object(b []byte, main string) error {
 			if usage, ok := member(value, "usage"); ok {
 				d.takeUsage(usage)
 			}
+			if why, ok := member(value, "error"); ok && jsonscan.IsNull(failure) {
+				failure = why
+			}
 		}
 	}
 	if !jsonscan.IsNull(failure) {
@@ -163,6 +166,9 @@ func (d *decoder) choice(b []byte, main string) error {
 
 func (d *decoder) message(b []byte) {
 	for name, value := range jsonscan.Members(b) {
+		if string(name) != "role" && len(value) > len(`""`) && !jsonscan.IsNull(value) {
+			d.resp.Progress()
+		}
 		switch string(name) {
 		case "content", "refusal":
 			d.content(value)
@@ -258,6 +264,8 @@ func (d *decoder) Response() (*llm.Response, error) {
 	switch {
 	case d.chunks == 0 && (d.done || d.finished || !d.resp.Stream):
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer holds no message")
+	case !d.finished && d.calls.half(): // [DONE] alone does not tell that the last call is whole
+		return nil, d.resp.Failf(llm.ErrProtocol, "the answer ended early, within a tool call: %w", io.ErrUnexpectedEOF)
 	case !d.finished && !d.done:
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer ended early, without a finish mark: %w", io.ErrUnexpectedEOF)
 	}
