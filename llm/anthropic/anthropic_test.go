@@ -21,6 +21,7 @@ var dialect = conformance.Dialect{
 	New:    func(conn llm.Connection, rt http.RoundTripper) (llm.Client, error) { return New(conn, rt) },
 	Stream: renderStream, Whole: renderWhole,
 	Decoder: func(r *wire.Response, emit func(llm.Delta)) wire.Decoder { return newDecoder(r, emit, origin("m")) },
+	Ping:    "event: ping\ndata: {\"type\":\"ping\"}\n\n",
 	Error: func(msg string) string {
 		return fmt.Sprintf("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":%q}}\n\n", msg)
 	},

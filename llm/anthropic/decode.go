@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"io"
 	"strings"
+	"time"
 
 	"clm/llm"
 	"clm/llm/internal/jsonscan"
 	"clm/llm/internal/sse"
 	"clm/llm/internal/wire"
 )
+
+// tailWait is how long a server may be silent, or ping, between the reason to
+// stop and message_stop, which some gateways never send.
+const tailWait = 3 * time.Second
 
 // decoder takes an answer apart, as it comes.
 type decoder struct {
@@ -20,6 +25,7 @@ type decoder struct {
 	blocks []*block
 	over   bool // there were more than maxBlocks
 	begun  bool // the message was
+	whole  bool // the reason to stop has come, after which there is no more of the answer
 	ended  bool // message_stop has come, or the answer came in one piece
 	stop   string
 	usage  usage
@@ -34,7 +40,7 @@ func newDecoder(resp *wire.Response, emit func(llm.Delta), origin string) *decod
 }
 
 // State implements [wire.Decoder].
-func (d *decoder) State() (whole, ended bool) { return d.ended, d.ended }
+func (d *decoder) State() (whole, ended bool) { return d.whole || d.ended, d.ended }
 
 // Event implements [wire.Decoder].
 func (d *decoder) Event(ev sse.Event) error {
@@ -104,25 +110,26 @@ func eventType(value []byte) string {
 func (d *decoder) take(kind string, e event) {
 	switch kind {
 	case "message_start":
-		d.begun = true
 		d.message(e.message)
 	case "content_block_start":
-		d.begun = true
 		d.start(e.index, e.block)
 	case "content_block_delta":
-		d.begun = true
 		d.delta(d.find(e), e.delta)
+	case "content_block_stop":
 	case "message_delta":
-		d.begun = true
-		for name, value := range jsonscan.Members(e.delta) {
-			if string(name) == "stop_reason" && jsonscan.IsString(value) {
-				d.stop = jsonscan.String(value)
-			}
-		}
 		d.usage.take(e.usage)
+		if reason := jsonscan.Member(e.delta, "stop_reason"); jsonscan.IsString(reason) && len(reason) > 2 {
+			d.stop, d.whole = jsonscan.String(reason), true
+			d.resp.Hurry(tailWait)
+		}
 	case "message_stop":
 		d.ended = true
+		return
+	default: // a ping, or what is not known
+		return
 	}
+	d.begun = true
+	d.resp.Progress()
 }
 
 // message takes a message object: the empty one that begins a stream, or a
@@ -171,8 +178,8 @@ func (d *decoder) Response() (*llm.Response, error) {
 	switch {
 	case !d.begun:
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer holds no message")
-	case !d.ended:
-		return nil, d.resp.Failf(llm.ErrProtocol, "the answer ended early, without message_stop: %w", io.ErrUnexpectedEOF)
+	case !d.ended && !d.whole:
+		return nil, d.resp.Failf(llm.ErrProtocol, "the answer ended early, without a reason to stop: %w", io.ErrUnexpectedEOF)
 	}
 	m := llm.Message{Role: llm.RoleAssistant}
 	var content strings.Builder

@@ -12,7 +12,8 @@
 // before its text; redacted blocks and blocks of an unknown type likewise, byte
 // for byte.
 //
-// An answer is complete when message_stop has come. Events are told apart by
+// An answer is complete when message_stop has come, or the reason to stop: there
+// are gateways that end, or fall silent, right after it. Events are told apart by
 // the type in their data, as some gateways drop the event lines; a block
 // without its start, an error of any shape, and JSON in the place of a stream
 // are understood.

@@ -25,6 +25,7 @@ func dialect(kind llm.Kind) conformance.Dialect {
 		Decoder: func(r *wire.Response, emit func(llm.Delta)) wire.Decoder {
 			return newDecoder(r, emit, string(kind)+"/m")
 		},
+		Ping:  `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n",
 		Error: func(msg string) string { return fmt.Sprintf("data: {\"error\":{\"message\":%q}}\n\n", msg) },
 		Raw: func(inner ...string) string {
 			var b strings.Builder

@@ -16,10 +16,13 @@ import (
 func TestServerThatNeverEnds(t *testing.T) {
 	const answer = "!sse\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n!flush\n"
 	for script, limit := range map[string]time.Duration{
-		answer + "!hang\n":                              5 * time.Second,
-		answer + "data: [DONE]\n\n!flush\n!hang\n":      2 * time.Second,
-		answer + "!close\n":                             0,
-		answer + "!sleep 1000\n: ping\n\n!sleep 1000\n": 2 * time.Second,
+		answer + "!hang\n":                                                      5 * time.Second,
+		answer + "data: [DONE]\n\n!flush\n!hang\n":                              2 * time.Second,
+		answer + "!close\n":                                                     0,
+		answer + strings.Repeat("!sleep 1000\n: ping\n\n", 100):                 5 * time.Second,
+		answer + strings.Repeat("!sleep 1000\ndata: {\"choices\":[]}\n\n", 100): 5 * time.Second,
+		answer + "!sleep 2000\n: ping\n\n!sleep 1500\ndata: {\"usage\":{\"prompt_tokens\":1}}\n\n": 5 * time.Second,
+		answer + "!sleep 1000\n: ping\n\n!sleep 1000\n":                                            2 * time.Second,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			rt := llmtest.NewTransport(llmtest.New(script))

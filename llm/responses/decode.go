@@ -122,6 +122,9 @@ func eventType(value []byte) string {
 }
 
 func (d *decoder) take(e event) error {
+	if strings.HasPrefix(e.kind, "response.") {
+		d.resp.Progress()
+	}
 	switch e.kind {
 	case "response.output_item.added":
 		d.begin(d.find(e, ""), e.item)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"clm/llm"
 )
@@ -125,6 +126,10 @@ func forms(t *testing.T, d Dialect) {
 	}
 	if _, _, err := d.ask(t, serve(200, "", strings.NewReader(body), "Content-Encoding", "br"), true); err == nil || !strings.Contains(err.Error(), `"br"`) {
 		t.Errorf("an unknown encoding: %v", err)
+	}
+	refusal := serve(429, "", strings.NewReader("\x00"), "Content-Encoding", "br", "Retry-After", "3")
+	if _, _, err := d.ask(t, refusal, true); err == nil || err.Kind != llm.ErrRateLimit || err.RetryAfter != 3*time.Second || !strings.Contains(err.Error(), "Too Many Requests") {
+		t.Errorf("a refusal in an unknown encoding: %v", err)
 	}
 }
 

@@ -51,6 +51,8 @@ type Dialect struct {
 	Whole func(a Answer) string
 	// Error renders an event (with its blank line) that reports an error.
 	Error func(message string) string
+	// Ping is an event (with its blank line) that servers keep a stream alive with.
+	Ping string
 	// Raw renders a streamed text delta whose JSON string is given, escapes and
 	// all, without quotes; the answer's other events are those of Stream.
 	Raw func(inner ...string) string

@@ -138,6 +138,10 @@ func silence(t *testing.T, d Dialect) {
 		{"!hang first\n", false},
 		{"!sse\n!flush\n!hang\n", false},
 		{"!sse\n" + head + "\n\n!flush\n!hang\n", false},
+		{"!sse\n" + head + "\n\n" + strings.Repeat("!sleep 60000\n: ping\n\n", 60*5), false},
+		{"!sse\n" + head + "\n\n" + strings.Repeat("!sleep 60000\n"+d.Ping, 60*5), false},
+		{"!sse\n" + strings.Repeat("!sleep 60000\n\n", 60*5), false},
+		{"!sse\n" + head + "\n\n" + strings.Repeat("!sleep 60000\n"+d.Ping, 15) + tail, true},
 		{"!sse\n" + head + "\n\n!sleep 240000\n: ping\n\n!sleep 240000\n" + tail, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {

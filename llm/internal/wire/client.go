@@ -21,9 +21,10 @@ import (
 // streaming it sends nothing until the whole answer is there.
 const (
 	HeaderTimeout = 10 * time.Minute
-	WholeTimeout  = 20 * time.Minute
+	WholeTimeout  = 20 * time.Minute // also for a stream that is kept alive, but says nothing
 	IdleTimeout   = 5 * time.Minute
 	askTimeout    = 10 * time.Second // for lists and properties
+	listTimeout   = time.Minute      // for all of one
 	drainTimeout  = time.Second
 )
 
@@ -98,7 +99,7 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, stream bool
 		r.Header.Set("Accept", "text/event-stream")
 		r.Header.Set("Accept-Encoding", "identity") // a compressor would hold chunks back
 	}
-	return c.do(ctx, r, silence, IdleTimeout)
+	return c.do(ctx, r, silence, IdleTimeout, WholeTimeout)
 }
 
 // Get reads a JSON value from path below the connection's URL into v.
@@ -119,7 +120,7 @@ func (c *Client) get(ctx context.Context, u *url.URL, v any) error {
 	}
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Accept-Encoding", "gzip")
-	resp, err := c.do(ctx, r, askTimeout, askTimeout)
+	resp, err := c.do(ctx, r, askTimeout, askTimeout, listTimeout)
 	if err != nil {
 		return err
 	}
@@ -134,18 +135,20 @@ func (c *Client) get(ctx context.Context, u *url.URL, v any) error {
 	return nil
 }
 
-// do makes one attempt.
-func (c *Client) do(ctx context.Context, r *http.Request, header, idle time.Duration) (*Response, error) {
+// do makes one attempt, with the longest times to the header, between two reads,
+// and between two parts of the answer.
+func (c *Client) do(ctx context.Context, r *http.Request, header, idle, futile time.Duration) (*Response, error) {
 	c.headers(r)
 	inner, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(header, func() { cancel(llm.ErrSilent) })
-	resp := &Response{c: c, ctx: inner, outer: ctx, cancel: cancel, timer: timer, idle: idle, where: c.scrub.Text(where(r.Method, r.URL))}
+	resp := &Response{c: c, ctx: inner, outer: ctx, cancel: cancel, timer: timer, idle: idle, futile: futile, where: c.scrub.Text(where(r.Method, r.URL))}
 	h, err := c.rt.RoundTrip(r.WithContext(inner))
 	if err != nil {
 		defer resp.stop()
 		return nil, resp.failed(err)
 	}
 	resp.status, resp.header, resp.body, resp.src = h.StatusCode, h.Header, h.Body, h.Body
+	resp.Progress()
 	if err := resp.open(); err != nil {
 		resp.Close()
 		return nil, err

@@ -7,8 +7,9 @@
 //   - One call is one attempt. Redirects are not followed: a key never goes to
 //     a host that the user did not name.
 //   - There is no limit on the whole time of an answer, only on the time to its
-//     first byte and between two reads. Both, and the caller's context, end a
-//     read that waits; no goroutine is left.
+//     first byte, between two reads, and between two parts of the answer, as a
+//     server may keep its stream alive for ever. All of them, and the caller's
+//     context, end a read that waits; no goroutine is left.
 //   - Every error is a [*llm.Error] without the connection's secrets, even if
 //     the server echoed them.
 //   - What an answer is gets decided by its first byte, not by its content

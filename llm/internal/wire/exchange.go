@@ -56,9 +56,10 @@ func (c *Client) Exchange(ctx context.Context, path string, stream bool,
 func (c *Client) Decode(src io.Reader, decoder func(*Response) Decoder) (*llm.Response, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	resp := &Response{
-		c: c, ctx: ctx, outer: ctx, cancel: cancel, timer: time.AfterFunc(time.Hour, func() {}), idle: time.Hour,
+		c: c, ctx: ctx, outer: ctx, cancel: cancel, timer: time.AfterFunc(time.Hour, func() {}), idle: time.Hour, futile: time.Hour,
 		status: http.StatusOK, body: io.NopCloser(src), src: src,
 	}
+	resp.Progress()
 	defer resp.Close()
 	if err := resp.open(); err != nil {
 		return nil, err

@@ -28,7 +28,9 @@ type Response struct {
 	outer  context.Context // the caller's
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
-	idle   time.Duration
+	idle   time.Duration // between two reads
+	futile time.Duration // between two parts of the answer
+	due    time.Time     // when the next part must be there
 
 	where  string
 	status int
@@ -48,7 +50,10 @@ func (r *Response) open() error {
 	if enc := r.header.Get("Content-Encoding"); strings.EqualFold(enc, "gzip") {
 		r.src = &lazyGzip{src: r.body}
 	} else if enc != "" && !strings.EqualFold(enc, "identity") {
-		return r.Failf(llm.ErrProtocol, "the answer has the unknown encoding %q", enc)
+		if r.status/100 == 2 {
+			return r.Failf(llm.ErrProtocol, "the answer has the unknown encoding %q", enc)
+		}
+		r.src = http.NoBody // the status says enough
 	}
 	if r.status/100 != 2 {
 		return r.refused()
@@ -111,7 +116,7 @@ func (r *Response) read(b []byte) (int, error) {
 	if r.eof {
 		return 0, io.EOF
 	}
-	r.timer.Reset(r.idle)
+	r.timer.Reset(min(r.idle, max(0, time.Until(r.due))))
 	n, err := r.src.Read(b)
 	r.total += int64(n)
 	if r.idles++; n > 0 {
@@ -131,9 +136,16 @@ func (r *Response) read(b []byte) (int, error) {
 	return n, nil
 }
 
+// Progress notes that a part of the answer came. A server that only keeps its
+// stream alive is given up on, too.
+func (r *Response) Progress() { r.due = time.Now().Add(r.futile) }
+
 // Hurry bounds the silence that is allowed from now on, for what may follow a
 // complete answer.
-func (r *Response) Hurry(d time.Duration) { r.idle = min(r.idle, d) }
+func (r *Response) Hurry(d time.Duration) {
+	r.idle, r.futile = min(r.idle, d), min(r.futile, d)
+	r.Progress()
+}
 
 // ReadAll reads a JSON answer.
 func (r *Response) ReadAll() ([]byte, error) {
