@@ -29,6 +29,7 @@ type Program struct {
 
 	flags flags
 	log   *logging.Log
+	told  bool // the run's outcome
 }
 
 // Run runs the command line and returns its exit status.
@@ -46,6 +47,13 @@ func (p *Program) Run() int {
 	root.SetArgs(joinResume(p.Args, root.LocalFlags()))
 	err = root.Execute()
 	status := p.end(err)
+	if p.flags.json && !p.told && status != exitPipe {
+		o := outcome{Exit: status, Status: "failed", Kind: "usage", Error: p.texts(err)}
+		if status != exitUsage {
+			o.Kind = "start"
+		}
+		_ = jsonSink{p.Stdout}.outcome(o) // the program ends anyway
+	}
 	p.log.Logger().Debug("exit", "status", status)
 	_ = p.log.Close()
 	return status
@@ -68,6 +76,15 @@ func (p *Program) end(err error) int {
 		p.say("%s", err)
 	}
 	return status
+}
+
+// texts is an error for the outcome.
+func (p *Program) texts(err error) string {
+	var all []string
+	for _, e := range unjoin(err) {
+		all = append(all, clean(e.Error()))
+	}
+	return strings.Join(all, "; ")
 }
 
 // unjoin splits joined errors, so that each gets its line.

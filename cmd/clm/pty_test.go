@@ -359,6 +359,19 @@ func TestInterruptAtPrompt(t *testing.T) {
 	p.leaves(130)
 }
 
+// TestSuspend holds that ^Z leaves the line as it was. (Nothing stops here: the
+// test's session has no shell that could continue it.)
+func TestSuspend(t *testing.T) {
+	p := sit(t, llmtest.New(), "return {}")
+	p.expect("> ")
+	p.types("ab\x1a")
+	p.expect("> ab")
+	p.types("cd\r")
+	p.asked(1, `"abcd"`)
+	p.says("/quit")
+	p.leaves(0)
+}
+
 func TestTerminalIsRestored(t *testing.T) {
 	for _, s := range []struct {
 		sig    syscall.Signal

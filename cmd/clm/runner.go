@@ -133,6 +133,7 @@ func (r *runner) finish(err error) error {
 	if o.Status == "" {
 		o.Status = "done"
 	}
+	r.c.p.told = true
 	if isPipeClosed(err) {
 		return err
 	}

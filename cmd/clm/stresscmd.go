@@ -223,12 +223,37 @@ func (p *Program) stressOptions(cmd *cobra.Command, f *stressFlags) (stress.Opti
 		}
 	}
 	o.Engine = actors.Options{Logger: p.log.Logger(), Version: version}
-	if p.colour(p.Stderr) && !f.asJSON {
-		o.Progress = func(g stress.Progress) {
-			fmt.Fprintf(p.Stderr, "\r\x1b[K%s  %3.0f%%  %d turns, %d failed, %d actors", g.Elapsed.Round(time.Second), 100*g.Share, g.TotalTurns, g.TotalFailed, g.Actors)
-		}
+	if !f.asJSON {
+		o.Progress = p.stressProgress()
 	}
 	return o, nil
+}
+
+// stressProgress shows a line that changes on a terminal, and elsewhere a line
+// every ten seconds.
+func (p *Program) stressProgress() func(stress.Progress) {
+	if p.colour(p.Stderr) {
+		return func(g stress.Progress) {
+			rates := make([]float64, len(g.Series))
+			for i, s := range g.Series {
+				rates[i] = s.Turns
+			}
+			fmt.Fprintf(p.Stderr, "\r\x1b[K%s %s %s", bar(g.Share, 16), g.Line(), stress.Sparkline(rates, 20))
+		}
+	}
+	last := time.Duration(0)
+	return func(g stress.Progress) {
+		if g.Elapsed-last >= 10*time.Second || g.Elapsed < last {
+			last = g.Elapsed
+			fmt.Fprintln(p.Stderr, g.Line())
+		}
+	}
+}
+
+// bar draws a share.
+func bar(share float64, width int) string {
+	full := min(max(int(share*float64(width)), 0), width)
+	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
 }
 
 // pluginFiles loads single files as a set of tools.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 )
@@ -14,8 +15,11 @@ func moreSignals() []os.Signal { return []os.Signal{syscall.SIGWINCH} }
 // its normal mode, and goes on where it was when it is continued.
 func (r *repl) suspend(prompt string) {
 	r.edit.end()
+	fmt.Fprintln(r.screen)
 	_ = syscall.Kill(0, syscall.SIGTSTP) // the whole job, as the terminal does
 	if err := r.edit.begin(prompt); err != nil {
 		r.end(err)
+		return
 	}
+	_, _ = r.edit.term.Write([]byte("\n")) // shows the prompt and what was typed again
 }
