@@ -69,36 +69,48 @@ func (a *Agent) submitted(m any) (uint64, error) {
 	return r.(msg.Submitted).Turn, nil
 }
 
-// Steer adds text to the turn in flight: it joins the next request. With none
-// in flight it starts a turn.
+// Steer adds text to the turn in flight: it joins the next request, or starts
+// the turn after it when it came too late. With none in flight it starts a turn.
+// The answer is the turn that it is meant for. A cancel drops it with the turn.
 func (a *Agent) Steer(text string) (uint64, error) { return a.submitted(msg.Steer{Text: text}) }
 
 // Notify gives the agent text from outside: submitted when idle, else folded
-// with others into one turn that follows.
+// with others into one turn that follows, or into the next one that is wanted
+// when the turn in flight is cancelled or none may follow.
 func (a *Agent) Notify(text string) error { return a.do(msg.Notify{Text: text}) }
 
 // Cancel ends the turn in flight with all that it started. It returns at once;
-// the end is told by a [msg.TurnDone] event. [ErrNoTurn]: there is none.
+// the end is told by a [msg.TurnDone] event. [ErrNoTurn]: there is none. To
+// cancel again while the turn is ending is no error.
 func (a *Agent) Cancel() error { return a.do(msg.Cancel{}) }
 
-// Compact folds older turns into a summary, as a turn of its own.
+// Compact folds older turns into a summary, as a turn of its own, whose number
+// it returns. [ErrBusy]: one is in flight. When there is nothing worth it, the
+// turn fails with [llm.ErrNoProgress].
 func (a *Agent) Compact() (uint64, error) { return a.submitted(msg.Compact{}) }
 
-// CheckConnection probes the model server; the result is a [msg.Connection] event.
+// CheckConnection probes the model server, at any time; the result is a
+// [msg.Connection] event.
 func (a *Agent) CheckConnection() error { return a.do(msg.CheckConnection{}) }
 
-// Permit answers a [msg.PermissionAsked] event.
+// Permit answers a [msg.PermissionAsked] event. [ErrNoQuestion]: it was settled
+// by another answer, a rule or a cancel.
 func (a *Agent) Permit(id uint64, answer msg.PermitAnswer) error {
 	return a.do(msg.Permit{ID: id, Answer: answer})
 }
 
-// RestoreHistory appends messages of a stored conversation. Between turns.
+// RestoreHistory appends messages of a stored conversation, without events:
+// system prompts are left out, calls without a result are closed as interrupted,
+// and what newer results had superseded is superseded again. Between turns,
+// else [ErrBusy]. A session of the agent is rewritten to hold the result.
 func (a *Agent) RestoreHistory(m []llm.Message) error { return a.do(msg.RestoreHistory{Messages: m}) }
 
-// ClearHistory empties the conversation. Between turns.
+// ClearHistory empties the conversation, and its session. Between turns, else
+// [ErrBusy].
 func (a *Agent) ClearHistory() error { return a.do(msg.ClearHistory{}) }
 
-// History is the conversation. Between turns.
+// History is the conversation as a model would get it. Between turns, else
+// [ErrBusy].
 func (a *Agent) History() ([]llm.Message, error) {
 	r, err := a.ask(msg.GetHistory{})
 	if err != nil {
@@ -108,11 +120,11 @@ func (a *Agent) History() ([]llm.Message, error) {
 }
 
 // SetModel changes the connection and the model, and keeps history and tools.
-// Between turns.
+// Between turns, else [ErrBusy].
 func (a *Agent) SetModel(ctx context.Context, m Model) error {
 	reply := make(chan connected, 1)
 	e := a.host.e
-	e.sys.Send(e.root.PID(), connect{m, reply})
+	e.sys.Send(e.root.PID(), connect{m.clone(), reply})
 	select {
 	case r := <-reply:
 		if r.err != nil {
@@ -127,7 +139,9 @@ func (a *Agent) SetModel(ctx context.Context, m Model) error {
 }
 
 // SetTools replaces the tools. In a turn that runs they hold from its next
-// request on. Lua VMs of plugins that are in both sets are kept.
+// request on. Lua VMs of plugins that are the same in both sets are kept; the
+// others end, with a notice, as soon as no turn runs: this is how plugins are
+// reloaded, with a set of a new [LoadPlugins].
 func (a *Agent) SetTools(t *Toolset) error { return a.do(setTools{t}) }
 
 // AddTool adds one tool; a name that is taken is an error.
@@ -140,7 +154,8 @@ func (a *Agent) RemoveTool(name string) error { return a.do(removeTool{name}) }
 func (a *Agent) Tools() []Tool { return a.host.offer().List() }
 
 // Stop ends the agent with all that it started, and waits for the last of it
-// or the end of ctx.
+// or the end of ctx. It may be called in a callback, and again. The error says
+// why the agent had ended before, if by a panic, or what was left behind.
 func (a *Agent) Stop(ctx context.Context) error {
 	a.node.Stop()
 	select {

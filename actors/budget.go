@@ -15,12 +15,12 @@ type Budget struct {
 	MaxTokens int64   // input and output of all requests
 	MaxPrice  float64 // of all requests
 
-	turns, tokens, micros atomic.Int64
+	turns, tokens, nanos atomic.Int64
 }
 
 // Used is what was spent so far.
 func (b *Budget) Used() (turns, tokens int64, price float64) {
-	return b.turns.Load(), b.tokens.Load(), float64(b.micros.Load()) / 1e6
+	return b.turns.Load(), b.tokens.Load(), float64(b.nanos.Load()) / 1e9
 }
 
 // admit counts a turn, or says why it may not start.
@@ -44,7 +44,7 @@ func (b *Budget) spend(u llm.Usage, price float64) error {
 		return nil
 	}
 	b.tokens.Add(u.Total())
-	b.micros.Add(int64(price * 1e6))
+	b.nanos.Add(int64(price * 1e9)) // one token of a cheap model is less than a millionth
 	return b.over()
 }
 
@@ -52,7 +52,7 @@ func (b *Budget) over() error {
 	if t := b.tokens.Load(); b.MaxTokens > 0 && t >= b.MaxTokens {
 		return fmt.Errorf("%w: %d of at most %d tokens are used", msg.ErrCeiling, t, b.MaxTokens)
 	}
-	if p := float64(b.micros.Load()) / 1e6; b.MaxPrice > 0 && p >= b.MaxPrice {
+	if p := float64(b.nanos.Load()) / 1e9; b.MaxPrice > 0 && p >= b.MaxPrice {
 		return fmt.Errorf("%w: %.4f of at most %.4f are spent", msg.ErrCeiling, p, b.MaxPrice)
 	}
 	return nil

@@ -360,6 +360,68 @@ func TestSteerAndNotify(t *testing.T) {
 	}, call, ok, ok, ok)
 }
 
+// What waits behind a turn and may start none is told, counts as pending no
+// more, and joins the next turn.
+func TestWaitingTextWithoutATurn(t *testing.T) {
+	b := &actors.Budget{MaxTurns: 1}
+	bubble(t, actors.Options{}, func(r *rig) {
+		a, l := r.spawn(actors.AgentOptions{Budget: b})
+		n := r.begin(a, "go")
+		if err := a.Notify("a job has ended"); err != nil {
+			r.Fatal(err)
+		}
+		d, events := r.end(l, n)
+		if d.Status != "done" || d.Pending != 0 {
+			r.Errorf("%+v", d)
+		}
+		if e, ok := events[len(events)-3].Data.(msg.Notice); !ok || !strings.Contains(e.Text, "a job has ended") && !strings.Contains(e.Text, "ceiling") {
+			r.Errorf("no notice: %+v", events[len(events)-3:])
+		}
+		b.MaxTurns = 0 // between turns
+		r.turn(a, l, "more")
+		if q := r.model.Requests(); len(q) != 2 || !strings.Contains(string(q[1].Body), "a job has ended") {
+			r.Errorf("%d requests, %s", len(q), q[len(q)-1].Body)
+		}
+	}, "!sleep 100\n"+ok, ok)
+}
+
+// Cancelling drops what was said to the turn, but not the news from outside.
+func TestCancelKeepsNotifications(t *testing.T) {
+	bubble(t, actors.Options{}, func(r *rig) {
+		a, l := r.spawn(actors.AgentOptions{})
+		n := r.begin(a, "go")
+		if err := a.Notify("a job has ended"); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := a.Steer("hurry"); err != nil {
+			r.Fatal(err)
+		}
+		for range 2 { // cancelling again changes nothing
+			if err := a.Cancel(); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if d, _ := r.end(l, n); d.Status != "canceled" || d.Pending != 0 {
+			r.Errorf("%+v", d)
+		}
+		time.Sleep(time.Minute)
+		if len(r.model.Requests()) != 1 {
+			r.Error("a turn began by itself after the cancel")
+		}
+		r.turn(a, l, "what now?")
+		last := string(r.model.Requests()[1].Body)
+		if !strings.Contains(last, "a job has ended") || !strings.Contains(last, "what now?") || strings.Contains(last, "hurry") {
+			r.Errorf("%s", last)
+		}
+		if err := a.Notify("idle now"); err != nil { // after a cancel, too
+			r.Fatal(err)
+		}
+		if d, _ := r.end(l, n+2); d.Status != "done" {
+			r.Errorf("%+v", d)
+		}
+	}, "!hang\n", ok, ok)
+}
+
 func TestBudget(t *testing.T) {
 	b := &actors.Budget{MaxTurns: 2}
 	bubble(t, actors.Options{}, func(r *rig) {
@@ -473,64 +535,6 @@ func TestBuiltins(t *testing.T) {
 	}
 	r.idle()
 	r.close()
-}
-
-func TestSubAgent(t *testing.T) {
-	bubble(t, actors.Options{}, func(r *rig) {
-		sub := actors.AgentOptions{System: "you are the helper", Tools: r.tools(actors.GoTools{{Name: "t", Run: says("secret 42")}})}
-		a, l := r.spawn(actors.AgentOptions{SubAgents: map[string]actors.AgentOptions{"helper": sub}, Permissions: actors.Permissions{Ask: true}})
-		n, err := a.Submit("delegate")
-		if err != nil {
-			r.Fatal(err)
-		}
-		asked := 0
-		var events []actors.Event
-		d, err := l.Turn(context.Background(), n, func(e actors.Event) {
-			events = append(events, e)
-			if p, ok := e.Data.(msg.PermissionAsked); ok {
-				asked++
-				if err := a.Permit(p.ID, msg.AllowOnce); err != nil {
-					r.Error(err)
-				}
-			}
-		})
-		if err != nil || d.Status != "done" || asked != 1 || results(events)["s1"] != "it is 42" {
-			r.Errorf("%+v, %v, asked %d, %v", d, err, asked, results(events))
-		}
-		q := r.model.Requests()
-		if len(q) != 4 || !strings.Contains(string(q[1].Body), "you are the helper") || strings.Contains(string(q[1].Body), "delegate") {
-			r.Errorf("%d requests", len(q))
-		}
-		r.idle()
-	}, `!tool s1 agent {"agent":"helper","prompt":"find it"}
-!finish tool_calls
-`, call, "!text it is 42\n!finish stop\n", ok)
-}
-
-func TestCancelReachesSubAgents(t *testing.T) {
-	bubble(t, actors.Options{}, func(r *rig) {
-		a, l := r.spawn(actors.AgentOptions{SubAgents: map[string]actors.AgentOptions{"helper": {}}})
-		n, err := a.Submit("delegate")
-		if err != nil {
-			r.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		if r.model.Active() != 1 {
-			r.Fatalf("%d requests in flight", r.model.Active())
-		}
-		if err := a.Cancel(); err != nil {
-			r.Fatal(err)
-		}
-		r.end(l, n)
-		for _, c := range r.engine.Counts() {
-			if c.Kind == "agent" && c.Live != 1 {
-				r.Errorf("%d agents are alive", c.Live)
-			}
-		}
-		r.idle()
-	}, `!tool s1 agent {"agent":"helper","prompt":"find it"}
-!finish tool_calls
-`, "!hang\n")
 }
 
 // A child that uses up the call's time ends the call, also while main waits.

@@ -38,7 +38,9 @@ type host struct {
 	depth    int          // of sub-agents above
 	builtins *builtin.Set // nil: none
 	children atomic.Int32 // live sub-agents
+	begun    atomic.Int64 // sub-agents that ever were
 	rules    *permit.Rules
+	own      *permit.Rules // of a sub-agent: what these deny is denied, too; nil for others
 	rate     *rate.Limiter
 	volatile func(string) bool
 	percent  atomic.Int64        // of the window, where the conversation is compacted
@@ -54,8 +56,12 @@ type (
 )
 
 func newHost(e *Engine, o AgentOptions, depth int) (*host, error) {
-	h := &host{e: e, opts: o, depth: depth, volatile: matcher(o.Volatile)}
+	h := &host{e: e, opts: o.clone(), depth: depth}
 	h.handle = &Agent{host: h}
+	var err error
+	if h.volatile, err = matcher(o.Volatile); err != nil {
+		return nil, err
+	}
 	if err := h.permissions(o.Permissions); err != nil {
 		return nil, err
 	}
@@ -87,12 +93,13 @@ func (h *host) newBuiltins(b Builtins) *builtin.Set {
 
 // whole is the agent's own tools and then those of a set.
 func (h *host) whole(t *Toolset) (*Toolset, error) {
-	var own GoTools
+	var own some
 	if h.builtins != nil {
-		own = h.builtins.Tools()
+		own = GoTools(h.builtins.Tools()).entries()
 	}
 	if len(h.opts.SubAgents) > 0 && h.depth < maxAgentDepth {
-		own = append(own, subAgentTool(h.opts.SubAgents))
+		tool := subAgentTool(h.opts.SubAgents)
+		own = append(own, &entry{tool: &tool, sub: true})
 	}
 	if own == nil {
 		return t, nil
@@ -187,11 +194,11 @@ func (h *host) spawnTool(n *family.Node, c actor.Context, turn uint64, name, id 
 	if e := h.offer().get(name); e != nil {
 		cfg.Tool, cfg.Check = e.tool, e.check
 		switch {
-		case e.tool.Source == "builtin":
+		case h.builtins != nil && e.tool.Source == "builtin":
 			cfg.Path = func(args string) string { return h.builtins.Path(name, args) }
-		case e.tool.Name == SubAgentTool && e.tool.Source == "agent":
+		case e.sub:
 			cfg.Spawn = func(n *family.Node, c actor.Context, _ *actor.PID, call llm.ToolCall) (*family.Node, error) {
-				return h.spawnSubAgent(n, c, turn)
+				return h.spawnSubAgent(n, c, turn, call.ID)
 			}
 		}
 		if p := e.plugin; p != nil {
@@ -206,7 +213,7 @@ func (h *host) spawnTool(n *family.Node, c actor.Context, turn uint64, name, id 
 
 // SpawnPlugin implements [agent.Host].
 func (h *host) SpawnPlugin(n *family.Node, c actor.Context, name string) (*family.Node, error) {
-	p := h.tools.Load().plugins[name]
+	p := h.tools.Load().plugin(name)
 	if p == nil {
 		return nil, errors.New("it is not loaded any more")
 	}
@@ -243,6 +250,11 @@ func (h *host) query(p msg.PrepareTool) permit.Query {
 // Decide implements [agent.Host].
 func (h *host) Decide(p msg.PrepareTool) (agent.Verdict, string) {
 	q := h.query(p)
+	if h.own != nil {
+		if v, why := h.own.Decide(q); v == permit.Deny {
+			return agent.Deny, why
+		}
+	}
 	switch v, why := h.rules.Decide(q); {
 	case v == permit.Allow:
 		return agent.Allow, why
@@ -310,38 +322,32 @@ func (h *host) Configure(m any, busy bool) (known bool, drop []string, err error
 		}
 		h.setModel(m.model)
 	case setTools:
-		drop = h.dropped(m.tools)
-		err = h.change(h.whole(m.tools))
+		drop, err = h.change(h.whole(m.tools))
 	case addTool:
-		err = h.change(h.tools.Load().with(GoTools{m.tool}))
+		drop, err = h.change(h.tools.Load().with(GoTools{m.tool}))
 	case removeTool:
-		err = h.change(h.tools.Load().without(m.name))
+		drop, err = h.change(h.tools.Load().without(m.name))
 	default:
 		return false, nil, nil
 	}
 	return true, drop, err
 }
 
-func (h *host) change(t *Toolset, err error) error {
-	if err == nil {
-		h.tools.Store(t)
+// change puts a set in the place of the present one, and names the plugins
+// whose files are not the same in it.
+func (h *host) change(t *Toolset, err error) (drop []string, _ error) {
+	if err != nil {
+		return nil, err
 	}
-	return err
-}
-
-// dropped names the plugins whose files are not the same in the new set.
-func (h *host) dropped(next *Toolset) []string {
-	var out []string
-	old := h.tools.Load()
-	if old == nil {
-		return nil
-	}
-	for name, p := range old.plugins {
-		if next == nil || next.plugins[name] == nil || !next.plugins[name].same(p) {
-			out = append(out, name)
+	if old := h.tools.Load(); old != nil {
+		for name, p := range old.plugins {
+			if next := t.plugin(name); next == nil || !next.same(p) {
+				drop = append(drop, name)
+			}
 		}
 	}
-	return out
+	h.tools.Store(t)
+	return drop, nil
 }
 
 // dataDir is where a plugin may keep files of its own.

@@ -36,8 +36,17 @@ type MCP struct {
 }
 
 // StartMCP starts servers in the background, each as an actor of the engine
-// that ends with it.
+// that ends with it. It does not wait for them: see [MCP.WaitReady]. A server
+// that does not come up is told by [MCP.States]; two of one name, or of names
+// that differ only in characters that no tool's name has, are an error, and
+// nothing was started.
 func (e *Engine) StartMCP(ctx context.Context, servers []MCPServer, o MCPOptions) (*MCP, error) {
+	if err := mcp.Validate(servers); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("MCP servers: %w", context.Cause(ctx))
+	}
 	if o.Dir == "" {
 		o.Dir = e.dir
 	}
@@ -56,8 +65,6 @@ func (e *Engine) StartMCP(ctx context.Context, servers []MCPServer, o MCPOptions
 			m.managers = append(m.managers, manager)
 		case <-e.root.Done():
 			return nil, fmt.Errorf("MCP server %s: %w", s.Name, msg.ErrStopped)
-		case <-ctx.Done():
-			return nil, fmt.Errorf("MCP server %s: %w", s.Name, context.Cause(ctx))
 		}
 	}
 	return m, nil

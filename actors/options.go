@@ -2,7 +2,9 @@ package actors
 
 import (
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -86,14 +88,18 @@ type AgentOptions struct {
 
 	Sequential    bool     // one tool call at a time (disable_parallel_tool_calls)
 	MaxIterations int      // tool batches of a turn; 0: 200, negative: no limit
-	Volatile      []string // shell-style patterns of tools whose older results become stubs
+	Volatile      []string // shell-style patterns, see [path.Match], of tools whose older results become stubs
 
 	ToolRate  float64 // dispatched calls a second; 0: no limit
 	ToolBurst int     // 0: 1
 
 	// SubAgents are the profiles that the tool "agent" may start; nil: there is
 	// no such tool. A sub-agent works below the call that wanted it: it ends with
-	// it, spends the same budget, and asks through this agent's questions.
+	// it, spends the same budget, follows this agent's permissions, of which its
+	// profile can deny more, and asks through this agent's questions. Its events
+	// come as [msg.SubAgentEvent]. Of its profile ID, Budget, Session, History,
+	// OnEvent and Permissions.Ask are not used; without a Model.ID it has this
+	// agent's model. At most 8 run at once, at most 3 below each other.
 	SubAgents map[string]AgentOptions
 
 	Permissions Permissions
@@ -101,6 +107,31 @@ type AgentOptions struct {
 	Session     *Session      // where the conversation is kept; nil: nowhere
 	History     []llm.Message // of a conversation that goes on
 	OnEvent     func(Event)   // called for each event in order, on a goroutine of its own; see [Agent.Listen]
+}
+
+// clone copies all that the options hold.
+func (o AgentOptions) clone() AgentOptions {
+	o.Model = o.Model.clone()
+	o.Volatile = slices.Clone(o.Volatile)
+	o.Permissions.Allow, o.Permissions.Deny = slices.Clone(o.Permissions.Allow), slices.Clone(o.Permissions.Deny)
+	o.History = slices.Clone(o.History)
+	if b := o.Builtins; b != nil {
+		o.Builtins = &Builtins{b.Dir, b.SpoolDir, slices.Clone(b.SecretEnv), slices.Clone(b.Secrets), slices.Clone(b.Private)}
+	}
+	o.SubAgents = maps.Clone(o.SubAgents)
+	for name, sub := range o.SubAgents {
+		o.SubAgents[name] = sub.clone()
+	}
+	return o
+}
+
+func (m Model) clone() Model {
+	m.Connection.Headers = maps.Clone(m.Connection.Headers)
+	m.Fallback = slices.Clone(m.Fallback)
+	for i, f := range m.Fallback {
+		m.Fallback[i] = f.clone()
+	}
+	return m
 }
 
 // Builtins are what the tools built in (read_file, list_dir, write_file,

@@ -45,36 +45,38 @@ func subAgentTool(profiles map[string]AgentOptions) Tool {
 	}
 }
 
-// spawnSubAgent spawns the actor that runs one sub-agent below a toolcall.
-func (h *host) spawnSubAgent(n *family.Node, c actor.Context, turn uint64) (*family.Node, error) {
-	if h.children.Load() >= maxAgentsBelow {
+// spawnSubAgent spawns the actor that runs one sub-agent below a toolcall. It
+// counts before it looks: the calls of a batch come here at the same time.
+func (h *host) spawnSubAgent(n *family.Node, c actor.Context, turn uint64, callID string) (*family.Node, error) {
+	if h.children.Add(1) > maxAgentsBelow {
+		h.children.Add(-1)
 		return nil, fmt.Errorf("%d sub-agents run, as many as may at once; wait for one of them", maxAgentsBelow)
 	}
-	return n.Spawn(c, family.Spec{Kind: family.KindTask, Name: "agent", Behavior: &subAgent{above: h, turn: turn}})
+	s := &subAgent{above: h, turn: turn, callID: callID}
+	node, err := n.Spawn(c, family.Spec{Kind: family.KindTask, Name: "agent", Behavior: s})
+	if err != nil {
+		h.children.Add(-1)
+	}
+	return node, err
 }
 
 // subAgent is the task of a call of the tool "agent": it spawns the agent below
-// itself, has it do one turn, and answers with what came out.
+// itself, has it do one turn and those that follow from it, and answers with
+// what came out. What happens in it is told to the listeners above.
 type subAgent struct {
-	above   *host
-	turn    uint64
-	counted bool
-	connect vm.RunTask
-	host    *host
-	id      uint64 // of the sub-agent's turn
+	above  *host
+	turn   uint64
+	callID string
+	run    vm.RunTask
 }
 
 func (s *subAgent) Receive(n *family.Node, c actor.Context, message any) {
 	switch m := message.(type) {
 	case vm.RunTask:
-		s.above.children.Add(1)
-		s.counted = true
-		s.connect = m
+		s.run = m
 		s.resolve(n)
 	case connected:
 		s.start(n, c, m)
-	case msg.Submitted:
-		s.id = m.Turn
 	case msg.Rejected:
 		s.fail(n, c, m.Err)
 	case msg.Event:
@@ -82,16 +84,14 @@ func (s *subAgent) Receive(n *family.Node, c actor.Context, message any) {
 	case family.ChildEnded:
 		s.fail(n, c, errors.Join(errors.New("the sub-agent ended"), m.Err))
 	case family.Stopping:
-		if s.counted {
-			s.above.children.Add(-1)
-		}
+		s.above.children.Add(-1)
 	}
 }
 
 type subArgs struct{ Agent, Prompt string }
 
 func (s *subAgent) args() (a subArgs, o AgentOptions, err error) {
-	if err := json.Unmarshal([]byte(s.connect.Args), &a); err != nil {
+	if err := json.Unmarshal([]byte(s.run.Args), &a); err != nil {
 		return a, o, fmt.Errorf("arguments: %w", err)
 	}
 	o, ok := s.above.opts.SubAgents[a.Agent]
@@ -128,7 +128,7 @@ func (s *subAgent) start(n *family.Node, c actor.Context, m connected) {
 		s.fail(n, c, err)
 		return
 	}
-	o.ID = s.above.opts.ID + "/" + a.Agent
+	o.ID = fmt.Sprintf("%s/%s.%d", s.above.opts.ID, a.Agent, s.above.begun.Add(1))
 	o.Budget = s.above.opts.Budget
 	o.Permissions.Ask = true // of the agent above
 	h, err := newHost(s.above.e, o, s.above.depth+1)
@@ -136,9 +136,11 @@ func (s *subAgent) start(n *family.Node, c actor.Context, m connected) {
 		s.fail(n, c, err)
 		return
 	}
-	h.rules = s.above.rules
+	h.own, h.rules = h.rules, s.above.rules
+	if s.above.own != nil {
+		h.own = s.above.own.Denying(h.own)
+	}
 	h.setModel(m.model)
-	s.host = h
 	node, err := n.Spawn(c, agent.Spec(agent.Config{
 		ID: o.ID, History: llm.NewHistory(nil), Volatile: h.volatile, View: &h.handle.view, Host: h,
 		Above: s.above.handle.node.PID(), AboveTurn: s.turn,
@@ -153,6 +155,7 @@ func (s *subAgent) start(n *family.Node, c actor.Context, m connected) {
 }
 
 func (s *subAgent) event(n *family.Node, c actor.Context, e msg.Event) {
+	n.Tell(s.above.handle.node.PID(), msg.Report{Turn: s.turn, Data: msg.SubAgentEvent{CallID: s.callID, Event: e}})
 	d, ok := e.Data.(msg.TurnDone)
 	if !ok || d.Pending > 0 {
 		return

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"clm/actors/internal/tool"
 	"clm/llm"
@@ -31,6 +30,7 @@ type Toolset struct {
 type entry struct {
 	tool   *tool.Tool
 	plugin *pluginFile // nil: Go
+	sub    bool        // the tool that starts sub-agents
 	check  func(args string) string
 }
 
@@ -69,6 +69,9 @@ func (t *Toolset) add(e *entry) error {
 	name := e.tool.Name
 	if why := badName(name); why != "" {
 		return fmt.Errorf("tool %q: %s", name, why)
+	}
+	if e.plugin == nil && !e.sub && e.tool.Run == nil {
+		return fmt.Errorf("tool %q: it has no function Run", name)
 	}
 	if _, taken := t.byName[name]; taken {
 		return fmt.Errorf("tool %q: the name is taken", name)
@@ -130,6 +133,13 @@ func (t *Toolset) get(name string) *entry {
 	return t.byName[name]
 }
 
+func (t *Toolset) plugin(name string) *pluginFile {
+	if t == nil {
+		return nil
+	}
+	return t.plugins[name]
+}
+
 func (t *Toolset) tools() []llm.Tool {
 	if t == nil {
 		return nil
@@ -148,12 +158,17 @@ func (t *Toolset) List() []Tool {
 
 // matcher is a function that tells whether a tool's name matches one of some
 // shell-style patterns.
-func matcher(patterns []string) func(string) bool {
+func matcher(patterns []string) (func(string) bool, error) {
+	for _, p := range patterns {
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, fmt.Errorf("volatile tools: pattern %q: %w", p, err)
+		}
+	}
 	patterns = slices.Clone(patterns)
 	return func(name string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool {
-			ok, err := path.Match(strings.ReplaceAll(p, "/", "\\/"), name)
+			ok, err := path.Match(p, name)
 			return err == nil && ok
 		})
-	}
+	}, nil
 }

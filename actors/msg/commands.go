@@ -2,6 +2,7 @@ package msg
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"clm/llm"
@@ -181,6 +182,12 @@ type (
 	Notice struct {
 		Text string `json:"text"`
 	}
+	// SubAgentEvent is an event of a sub-agent, told while the call that wanted
+	// it runs. Its questions come as [PermissionAsked] of the agent itself.
+	SubAgentEvent struct {
+		CallID string `json:"call_id"`
+		Event  Event  `json:"event"`
+	}
 	// TurnDone is the last event of a turn: nothing of it is alive.
 	TurnDone struct {
 		Status  string `json:"status"`          // "done", "failed", "canceled", "ceiling"
@@ -208,6 +215,7 @@ func (Waiting) EventName() string           { return "waiting" }
 func (MessageAdded) EventName() string      { return "message" }
 func (Compaction) EventName() string        { return "compaction" }
 func (Notice) EventName() string            { return "notice" }
+func (SubAgentEvent) EventName() string     { return "sub_agent" }
 func (TurnDone) EventName() string          { return "turn_done" }
 
 // State is what an agent does.
@@ -225,7 +233,12 @@ const (
 
 var stateNames = [...]string{"IDLE", "THINKING", "CALLING_TOOL", "RATE_LIMITED", "COMPLETE", "ERROR"}
 
-func (s State) String() string { return stateNames[s] }
+func (s State) String() string {
+	if s < 0 || int(s) >= len(stateNames) {
+		return fmt.Sprintf("State(%d)", int32(s))
+	}
+	return stateNames[s]
+}
 
 // MarshalText writes the state's name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

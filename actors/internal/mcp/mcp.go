@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"sync"
@@ -102,6 +103,25 @@ func Start(ctx context.Context, servers []Server, o Options) *Manager {
 		m.wg.Go(func() { s.run(ctx) })
 	}
 	return m
+}
+
+// Validate says what is wrong with the names of a group of servers: their tools
+// could not be told apart.
+func Validate(servers []Server) error {
+	taken := map[string]string{}
+	for _, s := range servers {
+		other, again := taken[safe(s.Name)]
+		switch {
+		case s.Name == "":
+			return errors.New("an MCP server has no name")
+		case again && other == s.Name:
+			return fmt.Errorf("MCP server %s: there are two of this name", s.Name)
+		case again:
+			return fmt.Errorf("MCP servers %s and %s: their tools would have the same names; rename one", other, s.Name)
+		}
+		taken[safe(s.Name)] = s.Name
+	}
+	return nil
 }
 
 func check(cfg Server, taken map[string]bool) error {

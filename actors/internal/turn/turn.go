@@ -39,7 +39,8 @@ type Config struct {
 	Usage      llm.Usage
 	// Probe asks the server for the window; nil when it is known or was asked.
 	Probe func(ctx context.Context) (int64, error)
-	// Spend counts what a request cost and says when a ceiling is reached.
+	// Spend counts what a request cost, if anything, and says when a ceiling is
+	// reached.
 	Spend func(u llm.Usage) error
 	Price func(u llm.Usage) float64
 
@@ -183,6 +184,10 @@ func Threshold(window int64, percent int) int64 {
 
 func (t *turn) ask(n *family.Node, c actor.Context) {
 	t.takeSteer(n)
+	if err := t.cfg.Spend(llm.Usage{}); err != nil { // what others spent counts too
+		t.finish(n, c, err, "ceiling")
+		return
+	}
 	req := &llm.Request{
 		Model: t.cfg.Model, System: t.cfg.System, Messages: t.cfg.History.Request(t.cfg.Origin),
 		Stream: t.cfg.Stream, DisableParallelToolCalls: t.cfg.Sequential, MaxTokens: t.cfg.MaxOutputTokens,
