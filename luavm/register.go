@@ -3,7 +3,6 @@ package luavm
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"time"
 
@@ -74,8 +73,6 @@ const (
 	maxRegistered  = 1 << 20 // all descriptions and schemas
 	maxTimeout     = 24 * time.Hour
 )
-
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func apiToolRegister(a api) int {
 	if !a.c.loading {
@@ -156,10 +153,23 @@ func (a api) definition(name string, def *lua.LTable) Tool {
 	return tool
 }
 
+// validToolName reports whether every model server takes the name.
+func validToolName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if c|0x20 < 'a' || c|0x20 > 'z' {
+			if (c < '0' || c > '9') && c != '_' && c != '-' {
+				return false
+			}
+		}
+	}
+	return name != "" && len(name) <= 64
+}
+
 // nameProblem says why this plugin may not register a tool of that name.
 func (v *VM) nameProblem(name string) string {
 	switch {
-	case !toolName.MatchString(name):
+	case !validToolName(name):
 		return fmt.Sprintf("tool name %s: a name has 1 to 64 of the characters A-Z a-z 0-9 _ -", quote(name))
 	case v.invokes[name] != nil:
 		return fmt.Sprintf("tool %s is already registered by this plugin", name)
