@@ -77,7 +77,7 @@ func (r *connections) resolve(m Model, rt http.RoundTripper) (resolved, error) {
 			Name: f.Connection.Name, Client: client, Limiter: r.limiters.For(f.Connection, f.RateTokensPerSec, f.RateBurst),
 		}
 		if i > 0 {
-			mc.Model = f.ID
+			mc.Model, mc.MaxTokens = f.ID, f.MaxOutputTokens
 		} else {
 			out.window = r.window(key + m.ID)
 		}

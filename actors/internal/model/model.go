@@ -22,7 +22,9 @@ type Connection struct {
 	Name    string
 	Client  llm.Client
 	Limiter *llm.Limiter // nil: no limit
-	Model   string       // replaces the request's model when not empty
+	// Model and MaxTokens replace the request's when Model is not empty.
+	Model     string
+	MaxTokens int
 }
 
 // Config is what a model's actor needs.
@@ -48,7 +50,8 @@ type model struct {
 
 // From the own edge and timers.
 type (
-	again     struct{}
+	free      struct{} // the rate allows the request
+	again     struct{} // the server may be asked again
 	attempted struct {
 		resp *llm.Response
 		err  error
@@ -60,9 +63,11 @@ func (m *model) Receive(n *family.Node, c actor.Context, message any) {
 	case msg.AskModel:
 		m.ask = x
 		m.reserve(n)
-	case again:
+	case free:
 		m.refund = nil
 		m.try(n)
+	case again:
+		m.reserve(n) // it is a request like any other
 	case attempted:
 		m.attempted(n, c, x)
 	case family.Stopping:
@@ -79,18 +84,18 @@ func (m *model) reserve(n *family.Node) {
 		delay, refund := conn.Limiter.Reserve(n.System().Clock.Now(), requestBytes(m.ask.Request))
 		if delay > 0 {
 			m.refund = refund
-			m.wait(n, delay, "the connection's rate limit")
+			m.wait(n, delay, "the connection's rate limit", free{})
 			return
 		}
 	}
 	m.try(n)
 }
 
-func (m *model) wait(n *family.Node, d time.Duration, why string) {
+func (m *model) wait(n *family.Node, d time.Duration, why string, then any) {
 	n.SetState("RATE_LIMITED")
 	m.report(n, msg.StateChanged{State: msg.StateRateLimited})
 	m.report(n, msg.Waiting{For: d, Why: why})
-	n.After(d, again{})
+	n.After(d, then)
 }
 
 func (m *model) report(n *family.Node, d msg.EventData) {
@@ -105,7 +110,7 @@ func (m *model) try(n *family.Node) {
 	req := m.ask.Request
 	if conn.Model != "" {
 		r := *req
-		r.Model = conn.Model
+		r.Model, r.MaxTokens = conn.Model, conn.MaxTokens
 		req = &r
 	}
 	var emit func(llm.Delta)
@@ -132,10 +137,10 @@ func (m *model) attempted(n *family.Node, c actor.Context, x attempted) {
 	}
 	e := asError(x.err)
 	if delay, more := llm.Backoff(m.attempt, e, m.cfg.Rand()); more {
-		m.wait(n, delay, e.Error())
+		m.wait(n, delay, e.Error(), again{})
 		return
 	}
-	if !e.Started && e.Kind != llm.ErrRequest && e.Kind != llm.ErrNoTools && e.Kind != llm.ErrContext && m.at+1 < len(m.cfg.Connections) {
+	if m.at+1 < len(m.cfg.Connections) && othersMayAnswer(e) {
 		m.at++
 		m.attempt = 0
 		m.report(n, msg.Notice{Text: fmt.Sprintf("%v; going on with %s", e, m.cfg.Connections[m.at].Name)})
@@ -143,6 +148,18 @@ func (m *model) attempted(n *family.Node, c actor.Context, x attempted) {
 		return
 	}
 	m.answer(n, c, msg.ModelAnswered{Err: x.err})
+}
+
+// othersMayAnswer tells whether a failure is the connection's own: no answer has
+// begun, and it is not the request that is at fault.
+func othersMayAnswer(e *llm.Error) bool {
+	switch e.Kind {
+	case llm.ErrNoTools, llm.ErrContext, llm.ErrCanceled:
+		return false
+	case llm.ErrRequest:
+		return e.Retryable() // 408, 409: to the end of its tries
+	}
+	return !e.Started
 }
 
 func (m *model) answer(n *family.Node, c actor.Context, a msg.ModelAnswered) {
