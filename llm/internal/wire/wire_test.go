@@ -2,10 +2,13 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,6 +172,37 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	}
 	if n := server.Dials(); n != 1 {
 		t.Errorf("%d dials for 5 requests in a row", n)
+	}
+}
+
+// TestRedirectsAreNotFollowed holds that no other host gets to know a key or a
+// conversation, however it is offered.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var seen atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen.Add(1) }))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL+"/v1?key="+r.Header.Get("X-Key"), status)
+		}))
+		rt := llm.NewTransport()
+		c, err := New(llm.Connection{URL: server.URL, Key: "sk-SECRET99"}, rt, "/x", func(h http.Header, key string) { h.Set("X-Key", key) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, postErr := c.Post(t.Context(), "/x", []byte("{}"), true)
+		var list any
+		for _, err := range []error{postErr, c.Get(t.Context(), "/models", &list)} {
+			var e *llm.Error
+			if !errors.As(err, &e) || e.Status != status || e.Retryable() || !strings.Contains(err.Error(), other.URL) || strings.Contains(err.Error(), "SECRET") {
+				t.Errorf("%d: %v", status, err)
+			}
+		}
+		rt.CloseIdleConnections()
+		server.Close()
+	}
+	if n := seen.Load(); n != 0 {
+		t.Errorf("the other host got %d requests", n)
 	}
 }
 
