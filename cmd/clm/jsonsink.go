@@ -33,23 +33,38 @@ type jsonLine struct {
 }
 
 func (s jsonSink) event(e actors.Event) error {
-	var data any = e.Data
-	if m, ok := e.Data.(msg.MessageAdded); ok { // in the form of a session's lines
-		line, err := llm.EncodeMessage(m.Message)
-		if err != nil {
-			return err
-		}
-		data = map[string]json.RawMessage{"message": line}
+	l, err := lineOf(e)
+	if err != nil {
+		return err
 	}
-	return s.write(jsonLine{Type: e.Data.EventName(), Seq: e.Seq, Agent: e.Agent, Turn: e.Turn, Time: e.Time, Data: data})
+	return s.write(l)
+}
+
+// lineOf gives an event its form; messages have that of a session's lines.
+func lineOf(e actors.Event) (jsonLine, error) {
+	l := jsonLine{V: eventsVersion, Type: e.Data.EventName(), Seq: e.Seq, Agent: e.Agent, Turn: e.Turn, Time: e.Time, Data: e.Data}
+	switch d := e.Data.(type) {
+	case msg.MessageAdded:
+		line, err := llm.EncodeMessage(d.Message)
+		if err != nil {
+			return l, err
+		}
+		l.Data = map[string]json.RawMessage{"message": line}
+	case msg.SubAgentEvent:
+		inner, err := lineOf(d.Event)
+		if err != nil {
+			return l, err
+		}
+		l.Data = map[string]any{"call_id": d.CallID, "event": inner}
+	}
+	return l, nil
 }
 
 func (s jsonSink) outcome(o outcome) error {
-	return s.write(jsonLine{Type: "outcome", Time: time.Now(), Data: o})
+	return s.write(jsonLine{V: eventsVersion, Type: "outcome", Time: time.Now(), Data: o})
 }
 
 func (s jsonSink) write(l jsonLine) error {
-	l.V = eventsVersion
 	b, err := json.Marshal(l)
 	if err != nil {
 		return err

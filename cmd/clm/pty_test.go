@@ -47,6 +47,11 @@ func sit(t *testing.T, m *llmtest.Model, config string, args ...string) *person 
 
 func sitAt(t *testing.T, home string, m *llmtest.Model, config string, args ...string) *person {
 	t.Helper()
+	return sitWith(t, home, "xterm", m, config, args...)
+}
+
+func sitWith(t *testing.T, home, terminal string, m *llmtest.Model, config string, args ...string) *person {
+	t.Helper()
 	s, err := llmtest.ListenTCP(m)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +70,7 @@ func sitAt(t *testing.T, home string, m *llmtest.Model, config string, args ...s
 	p.cmd = exec.Command("clm", append(args, "-u", s.URL, "-m", "mock")...)
 	p.cmd.Dir = home
 	p.cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=xterm", "LANG=C.UTF-8",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=" + terminal, "LANG=C.UTF-8",
 		"XDG_CONFIG_HOME=" + home + "/config", "XDG_STATE_HOME=" + home + "/state",
 	}
 	tty, slave, err := pty.Open()
@@ -444,4 +449,19 @@ func TestForever(t *testing.T) {
 	p.says("/quit")
 	p.leaves(1)
 	p.asked(3, "again")
+}
+
+// TestDumbTerminal holds that without editing there is a conversation too, and
+// not one escape sequence.
+func TestDumbTerminal(t *testing.T) {
+	p := sitWith(t, t.TempDir(), "dumb", llmtest.New("!text **one**\n!finish stop\n"), "return {}")
+	p.says("first")
+	p.expect("**one**")
+	p.says("/help")
+	p.expect("/tree")
+	p.says("/quit")
+	p.leaves(0)
+	if strings.Contains(p.all.String(), "\x1b") {
+		t.Errorf("an escape sequence: %q", p.all.String())
+	}
 }

@@ -79,11 +79,19 @@ func (r *runner) watch(n uint64) error {
 
 // show gives an event to the sink. An output that went away cancels the turn.
 func (r *runner) show(e actors.Event) {
-	if u, ok := e.Data.(msg.UsageReported); ok {
-		r.usage, r.price = addUsage(r.usage, u.Usage), r.price+u.Price
-	}
+	r.count(e)
 	if err := r.out.event(e); err != nil && r.ended == nil {
 		r.end(err)
+	}
+}
+
+// count adds up what requests cost, those of sub-agents too.
+func (r *runner) count(e actors.Event) {
+	switch d := e.Data.(type) {
+	case msg.UsageReported:
+		r.usage, r.price = addUsage(r.usage, d.Usage), r.price+d.Price
+	case msg.SubAgentEvent:
+		r.count(d.Event)
 	}
 }
 

@@ -97,10 +97,25 @@ func (s *plainSink) event(e actors.Event) error {
 		s.note("%s", oneLine(d.Text))
 	case msg.UsageReported:
 		s.count(d)
+	case msg.SubAgentEvent:
+		s.below(d.Event, "  ")
 	case msg.TurnDone:
 		s.done(d)
 	}
 	return s.err
+}
+
+// below shows what a sub-agent does, not what it says: that is the result of
+// the call that wanted it.
+func (s *plainSink) below(e actors.Event, indent string) {
+	switch d := e.Data.(type) {
+	case msg.ToolBegin:
+		s.note("%s%s → %s %s", indent, oneLine(e.Agent), oneLine(d.Name), clip(oneLine(d.Args), 120))
+	case msg.UsageReported:
+		s.usage, s.price = addUsage(s.usage, d.Usage), s.price+d.Price
+	case msg.SubAgentEvent:
+		s.below(d.Event, indent+"  ")
+	}
 }
 
 // put writes text of the assistant.
