@@ -51,7 +51,7 @@ func Schema() []Key {
 		{Name: "tool_rate", Type: Number, Default: int64(0), Doc: "Tool calls a second; 0 is no limit."},
 		{Name: "tool_burst", Type: Int, Min: 1, Default: int64(1), Doc: "Tool calls that may start at once under tool_rate."},
 		{Name: "context_size", Type: Int, Default: int64(0), Doc: "The model's window in tokens; 0 asks the server."},
-		{Name: "autocompact_pct", Type: Int, Max: 100, Default: int64(70), Doc: "Percent of the window at which the conversation is compacted; 0 is never."},
+		{Name: "autocompact_pct", Type: Int, Min: 1, Max: 100, Default: int64(70), Doc: "Percent of the window at which the conversation is compacted."},
 		{Name: "disable_parallel_tool_calls", Type: Bool, Default: false, Doc: "Ask the model for one tool call at a time."},
 		{Name: "permissions", Type: Table, Doc: "Rules for gated tools by name, shell_exec:GLOB or file:GLOB; deny wins.", Keys: []Key{
 			{Name: "allow", Type: List, Elem: &Key{Type: String, check: checkRule}, Doc: "Rules that allow a call without a question."},
@@ -79,7 +79,7 @@ func providerKeys() []Key {
 		{Name: "fallback", Type: List, Elem: &Key{Type: String}, Doc: "Connections, or provider/model-id, to go on with in order when this one gives no answer."},
 		{Name: "models", Type: Map, Doc: "Models by id.", Elem: &Key{Type: Table, Keys: []Key{
 			{Name: "context_size", Type: Int, Doc: "The model's window in tokens."},
-			{Name: "autocompact_pct", Type: Int, Max: 100, Doc: "Percent of the window at which the conversation is compacted."},
+			{Name: "autocompact_pct", Type: Int, Min: 1, Max: 100, Doc: "Percent of the window at which the conversation is compacted."},
 			{Name: "max_output_tokens", Type: Int, Doc: "The longest answer to ask for, in tokens."},
 			{Name: "price", Type: Table, Doc: "Dollars for a million tokens.", Keys: []Key{
 				{Name: "input", Type: Number, Doc: "Tokens of the prompt."},
