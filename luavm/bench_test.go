@@ -32,8 +32,13 @@ const methods = `local C = {} C.__index = C function C:add(n) self.n = self.n + 
 // BenchmarkAgainstGopher runs the same work in a VM and in bare gopher-lua: compare the two of a name.
 func BenchmarkAgainstGopher(b *testing.B) {
 	for _, w := range []struct{ name, work string }{
-		{"fib27", fib + "fib(27)"}, {"loop3M", loop}, {"records", records}, {"concat", concat},
-		{"pcall", protected}, {"pcall-error", caught}, {"methods", methods},
+		{"fib27", fib + "fib(27)"},
+		{"loop3M", loop},
+		{"records", records},
+		{"concat", concat},
+		{"pcall", protected},
+		{"pcall-error", caught},
+		{"methods", methods},
 	} {
 		b.Run(w.name+"/gopher", func(b *testing.B) {
 			defer reportCPU(b, 1, cpuTime())

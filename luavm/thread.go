@@ -144,6 +144,7 @@ func (th *thread) caught(r any) lua.LValue {
 	case *lua.ApiError:
 		if s, ok := r.Object.(lua.LString); ok {
 			th.vm.alloc += int64(len(s)) // messages of the interpreter embed operands; they were not charged
+			return lua.LString(stdlib.Reword(string(s)))
 		}
 		return r.Object
 	case string:
