@@ -38,6 +38,7 @@ func Load(o Options) (*Config, []Warning, error) {
 
 // end hides secrets in what the person will read.
 func (l *loader) end(cfg *Config) (*Config, []Warning, error) {
+	l.hide.clean("") // makes its table now: a Config is not changed later
 	for i := range l.warns {
 		l.warns[i].Text, l.warns[i].Key = l.hide.clean(l.warns[i].Text), l.hide.clean(l.warns[i].Key)
 	}

@@ -110,6 +110,11 @@ func (r *repl) loop() error {
 		line, err := r.next()
 		switch {
 		case errors.Is(err, io.EOF):
+			select { // a terminal that went away ends the input too
+			case s := <-r.signals:
+				r.signal(s)
+			default:
+			}
 			return r.ended
 		case err != nil:
 			return err
