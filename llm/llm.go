@@ -126,7 +126,8 @@ type Delta struct {
 // Client talks to one connection in one dialect. Its methods may be called
 // concurrently, start no goroutine that outlives them, make exactly one
 // attempt (retries belong to the caller, see [Backoff]; only a server that
-// refuses an optional parameter by its name is asked again without it), and
+// refuses an optional parameter by its name, or images, is asked again without
+// it), and
 // return a *[Error] for whatever goes wrong. When ctx ends they return soon,
 // with the response's body closed.
 type Client interface {

@@ -71,6 +71,7 @@ func (c *Client) appendMessages(b []byte, req *llm.Request) []byte {
 		if m.Role != llm.RoleTool {
 			flush()
 		}
+		m = c.http.Shown(req.Model, m)
 		data := m.Wire(origin, func() []byte { return encodeMessage(m, origin) })
 		data, image, _ := bytes.Cut(data, []byte{0})
 		if len(image) > 0 {

@@ -187,6 +187,22 @@ func TestAdapts(t *testing.T) {
 			t.Errorf("%s: %d requests, want 3", tt.refuses, n)
 		}
 	}
+	// One thing after the other.
+	picky := &llmtest.Model{Reply: func(r *llmtest.Request) string {
+		for _, name := range []string{"stream_options", "parallel_tool_calls"} {
+			if _, ok := r.JSON()[name]; ok {
+				return "!status 422\n{\"error\":\"" + name + " is not known\"}\n"
+			}
+		}
+		return llmtest.DefaultReply
+	}}
+	p, err := New(llm.Connection{URL: "http://h"}, llmtest.NewTransport(picky))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Complete(t.Context(), &llm.Request{Model: "m", Stream: true, DisableParallelToolCalls: true, Tools: []llm.Tool{{Name: "a"}}}, nil); err != nil || len(picky.Requests()) != 3 {
+		t.Errorf("%v after %d requests", err, len(picky.Requests()))
+	}
 	model := &llmtest.Model{Reply: func(*llmtest.Request) string { return "!status 400\n{\"error\":\"no stream_options, ever\"}\n" }}
 	c, err := New(llm.Connection{URL: "http://h"}, llmtest.NewTransport(model))
 	if err != nil {

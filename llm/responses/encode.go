@@ -19,6 +19,7 @@ func (c *Client) encode(req *llm.Request) []byte {
 	size := 512 + len(req.Model) + len(req.System)*9/8 + len(tools)
 	from := origin(req.Model)
 	for i, m := range req.Messages {
+		m = c.http.Shown(req.Model, m)
 		parts[i] = m.Wire(from, func() []byte { return encodeItems(m, from) })
 		size += len(parts[i]) + 1
 	}

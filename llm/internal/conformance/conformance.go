@@ -85,6 +85,7 @@ func Run(t *testing.T, d Dialect) {
 	t.Run("errors in a 200", func(t *testing.T) { errorsInside(t, d) })
 	t.Run("no secrets", func(t *testing.T) { noSecrets(t, d) })
 	t.Run("requests", func(t *testing.T) { requests(t, d) })
+	t.Run("images", func(t *testing.T) { images(t, d) })
 	t.Run("prefixes", func(t *testing.T) { prefixes(t, d) })
 	t.Run("cancel", func(t *testing.T) { cancels(t, d) })
 	t.Run("silence", func(t *testing.T) { silence(t, d) })

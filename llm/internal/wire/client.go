@@ -41,8 +41,8 @@ const (
 
 var errLarge = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
 
-// Client sends the requests of one dialect over one connection. It is
-// immutable and may be used concurrently.
+// Client sends the requests of one dialect over one connection. It may be used
+// concurrently.
 type Client struct {
 	conn  llm.Connection
 	rt    http.RoundTripper
@@ -51,6 +51,7 @@ type Client struct {
 	base  *url.URL
 	scrub Scrubber
 	key   llm.Secret
+	blind blind
 }
 
 // New makes a client. own is the path of the dialect's requests,

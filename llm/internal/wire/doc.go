@@ -4,7 +4,8 @@
 //
 // Guarantees:
 //
-//   - One call is one attempt. Redirects are not followed: a key never goes to
+//   - One call is one attempt, but for requests that are put differently when a
+//     server names what it does not take. Redirects are not followed: a key never goes to
 //     a host that the user did not name.
 //   - There is no limit on the whole time of an answer, only on the time to its
 //     first byte, between two reads, and between two parts of the answer, as a

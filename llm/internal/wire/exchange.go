@@ -28,20 +28,34 @@ type Decoder interface {
 	Response() (*llm.Response, error)
 }
 
-// Exchange makes a request and reads its answer. encode makes its body. When
-// the server refuses the request, learn may find in the error what it does not
-// take and remember it; if encode then makes another body, that is sent.
-func (c *Client) Exchange(ctx context.Context, path string, stream bool,
+// maxLessons is how often one request is put differently. Servers name one
+// thing at a time that they do not take.
+const maxLessons = 4
+
+// Exchange makes a request and reads its answer. encode makes its body, of
+// messages as [Client.Shown] gives them. When the server refuses the request,
+// learn may find in the error what it does not take and remember it; if encode
+// then makes another body, that is sent.
+func (c *Client) Exchange(ctx context.Context, path string, req *llm.Request,
 	encode func() []byte, learn func(*llm.Error), decoder func(*Response) Decoder,
 ) (*llm.Response, error) {
 	body := encode()
-	resp, err := c.Post(ctx, path, body, stream)
-	var e *llm.Error
-	if errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity) {
-		learn(e)
-		if again := encode(); !bytes.Equal(again, body) {
-			resp, err = c.Post(ctx, path, again, stream)
+	resp, err := c.Post(ctx, path, body, req.Stream)
+	for range maxLessons {
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Status == 0 {
+			break
 		}
+		if e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity {
+			learn(e)
+		}
+		c.blind.learn(e, req)
+		again := encode()
+		if bytes.Equal(again, body) {
+			break
+		}
+		body = again
+		resp, err = c.Post(ctx, path, body, req.Stream)
 	}
 	if err != nil {
 		return nil, err
