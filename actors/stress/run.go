@@ -89,6 +89,9 @@ func start(o *Options) (*run, error) {
 	if engine.Transport == nil {
 		engine.Transport = llm.NewTransport()
 	}
+	if engine.Grace == 0 {
+		engine.Grace = time.Minute // a starved machine is no leak
+	}
 	r.wire.other, r.wire.next = engine.Transport, engine.Transport
 	if r.embedded {
 		r.llm = newModel(o, r.tool, r.violate)
