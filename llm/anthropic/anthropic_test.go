@@ -124,6 +124,16 @@ func TestModels(t *testing.T) {
 	if n, err := client(t, s).ContextSize(t.Context(), "x/y"); n != 1000000 || err != nil || s.Last.URL.EscapedPath() != "/v1/models/x%2Fy" {
 		t.Errorf("window %d, %v, asked %s", n, err, s.Last.URL.EscapedPath())
 	}
+	s = &conformance.Server{Body: `{"id":"x","default_generation_settings":{"n_ctx":4096}}`} // a gateway that knows the model, not its window
+	if n, err := client(t, s).ContextSize(t.Context(), "x"); n != 4096 || err != nil || s.Last.URL.Path != "/props" {
+		t.Errorf("window %d, %v, asked %s", n, err, s.Last.URL)
+	}
+	for status, last := range map[int]string{405: "/v1/models", 501: "/v1/models", 401: "/v1/models/x"} {
+		s = &conformance.Server{Status: status, Body: `{"error":"no"}`}
+		if n, err := client(t, s).ContextSize(t.Context(), "x"); n != 0 || err == nil || s.Last.URL.Path != last {
+			t.Errorf("%d: window %d, %v, asked %s last", status, n, err, s.Last.URL)
+		}
+	}
 	s = &conformance.Server{Status: 404, Body: `{"type":"error","error":{"type":"not_found_error","message":"model: x"}}`}
 	if n, err := client(t, s).ContextSize(t.Context(), "x"); n != 0 || err == nil || s.Last.URL.Path != "/v1/models" {
 		t.Errorf("window of an unknown model: %d, %v, asked %s last", n, err, s.Last.URL)

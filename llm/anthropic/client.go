@@ -142,8 +142,9 @@ func (c *Client) ContextSize(ctx context.Context, model string) (int64, error) {
 	}
 	err := c.http.Get(ctx, "/models/"+url.PathEscape(model), &entry)
 	var e *llm.Error
-	if errors.As(err, &e) && e.Status == http.StatusNotFound {
+	refused := errors.As(err, &e) && e.Status != 0 && e.Kind != llm.ErrAuth
+	if refused || err == nil && entry.MaxInput.N <= 0 {
 		return c.http.ContextSize(ctx, model)
 	}
-	return max(entry.MaxInput.N, 0), err
+	return entry.MaxInput.N, err
 }
