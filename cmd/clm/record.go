@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -18,11 +19,11 @@ func (p *Program) transport(cfg *config.Config, t config.Target) (http.RoundTrip
 	if f.record == "" && f.replay == "" {
 		return nil, nil
 	}
-	s := &splitTransport{rest: llm.NewTransport(), hosts: []string{t.URL}}
+	s := &splitTransport{rest: llm.NewTransport()}
+	s.add(t.URL)
 	for _, pr := range cfg.Providers {
-		s.hosts = append(s.hosts, pr.URL)
+		s.add(pr.URL)
 	}
-	s.hosts = slices.DeleteFunc(s.hosts, func(h string) bool { return h == "" })
 	var err error
 	if f.record != "" {
 		s.model, err = record.Record(f.record, s.rest)
@@ -37,14 +38,28 @@ func (p *Program) transport(cfg *config.Config, t config.Target) (http.RoundTrip
 
 // splitTransport sends what is for a model another way than plugins' requests.
 type splitTransport struct {
-	model http.RoundTripper
-	rest  *http.Transport
-	hosts []string // beginnings of the models' URLs
+	model   http.RoundTripper
+	rest    *http.Transport
+	servers []*url.URL // of models: scheme, host and the folder that the API is in
+}
+
+// add takes the URL of a connection. What a server is asked about itself is
+// beside the API's version, not below it.
+func (s *splitTransport) add(base string) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" {
+		return
+	}
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1")
+	s.servers = append(s.servers, u)
 }
 
 // RoundTrip implements http.RoundTripper.
 func (s *splitTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if slices.ContainsFunc(s.hosts, func(h string) bool { return strings.HasPrefix(req.URL.String(), h) }) {
+	isModel := func(u *url.URL) bool {
+		return u.Scheme == req.URL.Scheme && strings.EqualFold(u.Host, req.URL.Host) && strings.HasPrefix(req.URL.Path, u.Path+"/")
+	}
+	if slices.ContainsFunc(s.servers, isModel) {
 		return s.model.RoundTrip(req)
 	}
 	return s.rest.RoundTrip(req)
