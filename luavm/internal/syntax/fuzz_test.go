@@ -62,7 +62,13 @@ func checkProto(t *testing.T, p *lua.FunctionProto) {
 			}
 		case lua.OP_CLOSURE:
 			pc += int(p.FunctionPrototypes[inst&0x3ffff].NumUpvalues)
-		case lua.OP_CLOSE, lua.OP_MOVE, lua.OP_GETUPVAL, lua.OP_LOADK:
+		case lua.OP_CLOSE:
+			// A numeric loop without a body has a variable that no instruction
+			// names: one more than the compiler counts.
+			if a := int(inst >> 18 & 0xff); a > int(p.NumUsedRegisters)+1 {
+				t.Errorf("instruction %d closes from register %d of %d", pc, a, p.NumUsedRegisters)
+			}
+		case lua.OP_MOVE, lua.OP_GETUPVAL, lua.OP_LOADK:
 			if a := int(inst >> 18 & 0xff); a > int(p.NumUsedRegisters) {
 				t.Errorf("instruction %d uses register %d of %d", pc, a, p.NumUsedRegisters)
 			}
