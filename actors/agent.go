@@ -86,7 +86,7 @@ func (a *Agent) Cancel() error { return a.do(msg.Cancel{}) }
 
 // Compact folds older turns into a summary, as a turn of its own, whose number
 // it returns. [ErrBusy]: one is in flight. When there is nothing worth it, the
-// turn fails with [llm.ErrNoProgress].
+// turn fails with [ErrNothingToCompact].
 func (a *Agent) Compact() (uint64, error) { return a.submitted(msg.Compact{}) }
 
 // CheckConnection probes the model server, at any time; the result is a

@@ -63,7 +63,7 @@ func TestCompact(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if d, _ := r.end(l, n); d.Status != "failed" || len(r.model.Requests()) != 0 {
+		if d, _ := r.end(l, n); d.Status != "failed" || !errors.Is(d.Err, actors.ErrNothingToCompact) || !errors.Is(d.Err, llm.ErrNoProgress) || len(r.model.Requests()) != 0 {
 			r.Errorf("an empty conversation: %+v, %d requests", d, len(r.model.Requests()))
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,7 +19,13 @@ import (
 	"clm/llm/llmtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("CLM_TEST_SERVER") != "" {
+		stubbornServer()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // rig is an engine with a scripted model and a web server, in memory.
 type rig struct {
@@ -26,6 +33,7 @@ type rig struct {
 	engine *actors.Engine
 	model  *llmtest.Model
 	web    web
+	mcp    map[string]http.Handler // by host
 	wire   *llmtest.Transport
 }
 
@@ -55,6 +63,10 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 func (r *rig) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if q.URL.Host == "web" {
 		r.web.ServeHTTP(w, q)
+		return
+	}
+	if s := r.mcp[q.URL.Host]; s != nil {
+		s.ServeHTTP(w, q)
 		return
 	}
 	r.model.ServeHTTP(w, q)

@@ -1,6 +1,8 @@
 package turn
 
 import (
+	"fmt"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"clm/actors/internal/family"
@@ -29,7 +31,7 @@ func (t *turn) compact(n *family.Node, c actor.Context, midChain bool) {
 			t.ask(n, c)
 			return
 		}
-		t.finish(n, c, err, "compact")
+		t.finish(n, c, fmt.Errorf("%w (%w)", msg.ErrNothingToCompact, err), "compact")
 		return
 	}
 	if t.cfg.ContextMax > 0 {
