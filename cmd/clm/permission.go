@@ -24,10 +24,11 @@ func (r *repl) ask() {
 	if text == "" {
 		text = fmt.Sprintf("%s %s", oneLine(q.Tool), oneLine(q.Args))
 	}
-	if q.Reason != "" {
+	if q.Reason != "" && !strings.Contains(text, oneLine(q.Reason)) {
 		text += " (" + oneLine(q.Reason) + ")"
 	}
-	r.plain.note("%s", text)
+	r.plain.line()
+	fmt.Fprintf(r.screen, "%s\n", text)
 	fmt.Fprint(r.screen, "allow? [y]es, [n]o, [a]lways, [d]eny always: ")
 }
 
