@@ -137,7 +137,7 @@ func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*f
 		Tools:  func() []llm.Tool { return h.offer().tools() },
 		Stream: !h.opts.NoStream, Sequential: h.opts.Sequential, MaxIterations: iterations(h.opts.MaxIterations),
 		Volatile: h.volatile, NoTools: t.NoTools, MaxOutputTokens: m.MaxOutputTokens,
-		ContextMax: h.handle.view.ContextMax.Load(), Percent: int(h.percent.Load()), Usage: t.Usage,
+		ContextMax: h.handle.view.ContextMax.Load(), Percent: int(h.percent.Load()),
 		Probe: probe,
 		Spend: func(u llm.Usage) error { return h.opts.Budget.spend(u, m.Price.Of(u)) },
 		Price: m.Price.Of,

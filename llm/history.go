@@ -201,20 +201,29 @@ func roomyClone(msgs []Message) []Message {
 // much as the tokens that models charge for one.
 func (h *History) Bytes() int { return h.bytes }
 
-// EstimateTokens tells how many tokens the next request will take. lastUsage
-// is the newest usage that the server reported for this conversation; it
-// counts everything up to the answer that it came with, the system prompt and
-// the tools too. What was added or dropped since is estimated at 4 bytes a
-// token. Without usage all is.
-func (h *History) EstimateTokens(lastUsage Usage) int64 {
-	guess := int64(h.bytes / bytesPerToken)
-	if lastUsage.Total() == 0 {
+// Observe takes in what the server reported of the request whose answer was
+// appended last: it counts everything up to that answer, the system prompt and
+// the tools too. A report of nothing is none.
+func (h *History) Observe(u Usage) {
+	if u.Total() > 0 {
+		h.usage, h.usedBytes = u, h.marked
+	}
+}
+
+// EstimateTokens tells how many tokens the next request will take: what the
+// server reported last, and 4 bytes a token for what was added since. Where it
+// reported nothing, all is estimated; fixed is the size of what goes with each
+// request, the system prompt and the tools, in bytes.
+func (h *History) EstimateTokens(fixed int) int64 {
+	guess := int64((h.bytes + fixed) / bytesPerToken)
+	if h.usage.Total() == 0 {
 		return guess
 	}
-	if lastUsage != h.usage {
-		h.usage, h.usedBytes = lastUsage, h.marked
+	since := int64((h.bytes - h.usedBytes) / bytesPerToken)
+	if since < 0 { // the conversation was shortened
+		return max(guess, h.usage.Total()+since)
 	}
-	return max(guess, lastUsage.Total()+int64((h.bytes-h.usedBytes)/bytesPerToken))
+	return h.usage.Total() + since
 }
 
 const bytesPerToken = 4

@@ -333,18 +333,28 @@ func TestHistoryProperties(t *testing.T) {
 }
 
 func TestEstimateTokens(t *testing.T) {
-	h := NewHistory([]Message{user(strings.Repeat("a", 400)), says(strings.Repeat("b", 400))})
-	if got, want := h.EstimateTokens(Usage{}), int64(h.Bytes()/4); got != want {
+	h := NewHistory([]Message{user(strings.Repeat("a", 4000))})
+	if got, want := h.EstimateTokens(8000), int64((h.Bytes()+8000)/4); got != want {
 		t.Errorf("without usage: %d tokens, want %d", got, want)
 	}
-	u := Usage{Input: 1000, Output: 100}
 	h.Append(calls("a t"))
-	h.Append(result("a", strings.Repeat("c", 4000-32-1)))
-	if got := h.EstimateTokens(u); got != 1100+1000 {
-		t.Errorf("1,100 tokens used and 4,000 bytes since: %d", got)
+	h.Observe(Usage{Input: 600, Output: 5})
+	if got := h.EstimateTokens(8000); got != 605 {
+		t.Errorf("605 tokens used: %d", got)
 	}
+	h.Append(result("a", strings.Repeat("c", 4000-32-1)))
+	if got := h.EstimateTokens(8000); got != 605+1000 {
+		t.Errorf("605 tokens used and 4,000 bytes since: %d", got)
+	}
+	// The same figures again are news, too.
+	h.Append(says("ok"))
+	h.Observe(Usage{Input: 600, Output: 5})
+	if got := h.EstimateTokens(8000); got != 605 {
+		t.Errorf("605 tokens used again: %d", got)
+	}
+	h.Observe(Usage{})
 	h.Clear()
-	if got := h.EstimateTokens(u); got > 900 {
+	if got := h.EstimateTokens(800); got > 605 {
 		t.Errorf("after Clear the old usage still counts: %d tokens", got)
 	}
 }

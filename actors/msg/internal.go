@@ -39,10 +39,8 @@ type TurnEnded struct {
 // Learned is what a turn found out that outlives it. From the turn to its
 // agent; no answer.
 type Learned struct {
-	Usage       llm.Usage // of the last request
-	Bytes       int       // of that request, for estimates
-	NoTools     bool      // the connection refuses tools
-	ContextSize int64     // 0: nothing new
+	NoTools     bool  // the connection refuses tools
+	ContextSize int64 // 0: nothing new
 }
 
 // Replaced says that the conversation was rewritten (compaction, superseded

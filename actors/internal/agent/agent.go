@@ -38,7 +38,6 @@ type TurnStart struct {
 	ID      uint64
 	History *llm.History
 	Compact bool
-	Usage   llm.Usage
 	NoTools bool // the connection refuses them
 }
 
@@ -101,7 +100,6 @@ type agent struct {
 	turn    *family.Node
 	ended   *msg.TurnEnded // the running turn's outcome
 	closing *msg.TurnDone  // waits for the session to be on disk
-	usage   llm.Usage
 	noTools bool
 
 	steering  []string     // given to the turn that runs, not in the conversation yet
@@ -247,7 +245,6 @@ func (a *agent) between(n *family.Node, message any) any {
 			return msg.Rejected{Err: msg.ErrBusy}
 		}
 		a.cfg.History.Clear()
-		a.usage = llm.Usage{}
 		a.keep(n, msg.RewriteSession{})
 		return msg.Accepted{}
 	case msg.GetHistory:
@@ -295,7 +292,7 @@ func (a *agent) begin(n *family.Node, c actor.Context, input []llm.Message, comp
 	}
 	a.turns++
 	node, err := a.cfg.Host.StartTurn(n, c, TurnStart{
-		ID: a.turns, History: a.cfg.History, Compact: compact, Usage: a.usage, NoTools: a.noTools,
+		ID: a.turns, History: a.cfg.History, Compact: compact, NoTools: a.noTools,
 	})
 	if err != nil {
 		a.turns--
@@ -345,9 +342,6 @@ func (a *agent) cancel() any {
 }
 
 func (a *agent) learned(m msg.Learned) {
-	if m.Usage.Total() > 0 {
-		a.usage = m.Usage
-	}
 	if m.NoTools {
 		a.noTools = true
 	}

@@ -69,7 +69,6 @@ func (t *turn) summarised(n *family.Node, c actor.Context, m msg.ModelAnswered) 
 	}
 	t.cfg.History.Clear()
 	t.cfg.History.Append(msgs...)
-	t.cfg.Usage = llm.Usage{}
 	n.Tell(t.cfg.Agent, msg.Replaced{Messages: t.cfg.History.Messages()})
 	t.report(n, msg.Compaction{Phase: "succeeded", MidChain: k.midChain})
 	if !k.midChain {

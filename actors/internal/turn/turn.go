@@ -36,7 +36,6 @@ type Config struct {
 
 	ContextMax int64 // tokens; 0: unknown
 	Percent    int   // of the window
-	Usage      llm.Usage
 	// Probe asks the server for the window; nil when it is known or was asked.
 	Probe func(ctx context.Context) (int64, error)
 	// Spend counts what a request cost, if anything, and says when a ceiling is
@@ -104,10 +103,14 @@ func (t *turn) report(n *family.Node, d msg.EventData) {
 // the history: repaired, with unique ids.
 func (t *turn) add(n *family.Node, ms ...llm.Message) []llm.Message {
 	added := t.cfg.History.Append(ms...)
+	t.tell(n, added)
+	return added
+}
+
+func (t *turn) tell(n *family.Node, added []llm.Message) {
 	for _, m := range added {
 		t.report(n, msg.MessageAdded{Message: m})
 	}
-	return added
 }
 
 func (t *turn) start(n *family.Node, c actor.Context, m msg.RunTurn) {
@@ -169,7 +172,16 @@ func (t *turn) takeSteer(n *family.Node) {
 	t.steer = nil
 }
 
-func (t *turn) used() int64 { return t.cfg.History.EstimateTokens(t.cfg.Usage) }
+// used is what the next request takes of the window, in tokens.
+func (t *turn) used() int64 {
+	fixed := len(t.cfg.System)
+	if !t.cfg.NoTools {
+		for _, x := range t.cfg.Tools() {
+			fixed += len(x.Name) + len(x.Description) + len(x.Schema)
+		}
+	}
+	return t.cfg.History.EstimateTokens(fixed)
+}
 
 func (t *turn) threshold() int64 { return Threshold(t.cfg.ContextMax, t.cfg.Percent) }
 
@@ -218,12 +230,19 @@ func (t *turn) answered(n *family.Node, c actor.Context, m msg.ModelAnswered) {
 	}
 	r := m.Response
 	t.requests++
-	t.usage(n, r)
-	t.report(n, msg.Finished{Reason: r.Finish})
 	r.Message.Role = llm.RoleAssistant
 	t.text = llm.Clean(r.Message.Content)
-	added := t.add(n, r.Message)
-	if err := t.cfg.Spend(r.Usage); err != nil {
+	before := t.used()
+	added := t.cfg.History.Append(r.Message)
+	t.cfg.History.Observe(r.Usage)
+	t.usage(n, r)
+	t.report(n, msg.Finished{Reason: r.Finish})
+	t.tell(n, added)
+	spent := r.Usage
+	if spent.Total() == 0 { // the server does not say
+		spent = llm.Usage{Input: before, Output: t.used() - before}
+	}
+	if err := t.cfg.Spend(spent); err != nil {
 		t.finish(n, c, err, "ceiling")
 		return
 	}
@@ -247,10 +266,6 @@ func (t *turn) complete(n *family.Node, c actor.Context, r *llm.Response) {
 }
 
 func (t *turn) usage(n *family.Node, r *llm.Response) {
-	if r.Usage.Total() > 0 {
-		t.cfg.Usage = r.Usage
-	}
-	n.Tell(t.cfg.Agent, msg.Learned{Usage: r.Usage})
 	t.report(n, msg.UsageReported{
 		Usage: r.Usage, ContextUsed: t.used(), ContextMax: t.cfg.ContextMax,
 		TokensPerSecond: r.TokensPerSecond, Price: t.cfg.Price(r.Usage),
@@ -266,6 +281,8 @@ func (t *turn) refused(n *family.Node, c actor.Context, err error) {
 		return
 	}
 	switch {
+	case e.Started: // people may have seen a part of the answer
+		t.finish(n, c, err, string(e.Kind))
 	case e.Kind == llm.ErrNoTools && !t.cfg.NoTools && len(t.cfg.Tools()) > 0:
 		t.cfg.NoTools = true
 		n.Tell(t.cfg.Agent, msg.Learned{NoTools: true})
@@ -273,6 +290,10 @@ func (t *turn) refused(n *family.Node, c actor.Context, err error) {
 		t.ask(n, c)
 	case e.Kind == llm.ErrContext && !t.compacted && !t.noCompact:
 		t.compacted = true
+		if _, fails := llm.PlanCompaction(t.cfg.History); fails != nil {
+			t.finish(n, c, err, string(e.Kind)) // nothing can be left out
+			return
+		}
 		t.compact(n, c, true)
 	default:
 		t.finish(n, c, err, string(e.Kind))
