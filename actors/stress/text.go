@@ -118,7 +118,7 @@ func (r *Report) roundTable(b *strings.Builder) {
 	}
 	_ = t.Flush() // into a string
 	if len(r.Rounds) > 2 {
-		fmt.Fprintf(b, "memory grew by %.2f %% from round 2 to %d\n", 100*r.Growth(), len(r.Rounds))
+		fmt.Fprintf(b, "memory grew by %.2f %% from round %d to %d\n", 100*r.Growth(), r.middle()+1, len(r.Rounds))
 	}
 }
 

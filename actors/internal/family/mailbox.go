@@ -20,6 +20,7 @@ type mailbox struct {
 	high      int  // most user messages that ever waited
 
 	sys     *System
+	pid     *actor.PID
 	invoker actor.MessageInvoker // nil once the node has ended and its last message was handled
 	process func()               // m.run, made once
 }
@@ -67,9 +68,13 @@ func (m *mailbox) PostUserMessage(message any) {
 // PostSystemMessage implements [actor.Mailbox].
 func (m *mailbox) PostSystemMessage(message any) {
 	m.mu.Lock()
-	if m.invoker == nil {
+	if m.invoker == nil { // nobody is there any more
 		m.mu.Unlock()
-		return // nobody is there any more
+		if w, ok := message.(*actor.Watch); ok {
+			// Whoever found the address before it was taken off the registry.
+			m.sys.Actors.Root.Send(w.Watcher, &actor.Terminated{Who: m.pid, Why: actor.TerminatedReason_NotFound})
+		}
+		return
 	}
 	m.system.push(message)
 	m.schedule()

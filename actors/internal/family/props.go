@@ -37,6 +37,9 @@ func (s *slot) spawn(n *Node, sp actor.SpawnerContext, id string) error {
 func propsOf(spawning func() *Node) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor { return spawning() },
 		actor.WithMailbox(func() actor.Mailbox { return spawning().mailbox }),
-		actor.WithOnInit(func(c actor.Context) { spawning().pid = c.Self() }),
+		actor.WithOnInit(func(c actor.Context) {
+			n := spawning()
+			n.pid, n.mailbox.pid = c.Self(), c.Self()
+		}),
 		actor.WithSupervisor(actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })))
 }
