@@ -73,6 +73,7 @@ type subAgent struct {
 func (s *subAgent) Receive(n *family.Node, c actor.Context, message any) {
 	switch m := message.(type) {
 	case vm.RunTask:
+		n.Request(c, c.Parent(), vm.TaskStarted{})
 		s.run = m
 		s.resolve(n)
 	case connected:

@@ -78,6 +78,15 @@ type ToolDone struct {
 	Duration    time.Duration
 }
 
+// ToolStarted says that a call has begun, or waits for a person or its rate:
+// the next call of the batch may be taken up, so that calls begin in the order
+// in which the model made them. From a toolcall to its turn; no answer.
+type ToolStarted struct{ Index int }
+
+// ToolAsked says that a person is being asked about a call. From the agent to
+// the toolcall that waits for [ToolPrepared]; no answer.
+type ToolAsked struct{}
+
 // PrepareTool asks the agent whether a call may run, and with what. From a
 // toolcall or a task, up to the agent that keeps the rules; answered by
 // [ToolPrepared]. The answer may take as long as a person takes.

@@ -20,6 +20,9 @@ func (a *agent) prepare(n *family.Node, c actor.Context, p msg.PrepareTool) {
 	if v == Ask {
 		a.asked++
 		q := question{a.asked, c.Sender(), p}
+		if p.File == "" {
+			n.Request(c, c.Sender(), msg.ToolAsked{})
+		}
 		if a.cfg.Above != nil {
 			a.passUp(n, c, q)
 			return

@@ -94,7 +94,9 @@ func (t *task) Receive(n *family.Node, c actor.Context, message any) {
 	switch m := message.(type) {
 	case vm.RunTask:
 		t.run = m
-		t.ask(n, c)
+		if t.main {
+			t.ask(n, c)
+		}
 	case vm.Lent:
 		t.lent(n, c, m)
 	case loaded:
@@ -148,6 +150,9 @@ func (t *task) pause(n *family.Node) {
 func (t *task) lent(n *family.Node, c actor.Context, m vm.Lent) {
 	t.asking = false
 	if t.main {
+		if t.since.IsZero() {
+			n.Request(c, c.Parent(), vm.TaskStarted{})
+		}
 		t.since = n.System().Clock.Now()
 		t.unlimit = n.After(max(t.left, 0), wallOver{})
 	}
@@ -220,6 +225,8 @@ func (t *task) spawn(n *family.Node, c actor.Context, co *luavm.Task) {
 	}
 	t.kids[co] = &kid{node: node}
 	n.Request(c, node.PID(), vm.RunTask{})
+	// Asked here and not by the task itself, tasks start in spawn order.
+	c.RequestWithCustomSender(t.cfg.Plugin, vm.Lend{}, node.PID())
 }
 
 func (t *task) resume(n *family.Node, c actor.Context, in luavm.Answer) {
@@ -285,7 +292,7 @@ func (t *task) finish(n *family.Node, c actor.Context, m vm.TaskDone) {
 // stop unwinds a coroutine that waits and lets go of the VM. The node joins
 // this before it ends.
 func (t *task) stop(n *family.Node) {
-	if t.ended || t.co == nil && !t.asking && t.vm == nil {
+	if t.ended || t.main && t.co == nil && !t.asking && t.vm == nil {
 		return
 	}
 	co, plugin := t.co, t.cfg.Plugin

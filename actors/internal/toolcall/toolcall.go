@@ -52,6 +52,7 @@ type toolcall struct {
 	plugin *actor.PID
 	begun  time.Time
 	abort  context.CancelCauseFunc // of the running Go tool
+	told   bool                    // that it has started
 	done   bool
 }
 
@@ -84,6 +85,8 @@ func (t *toolcall) Receive(n *family.Node, c actor.Context, message any) {
 	case expired:
 		t.abort(errExpired)
 		t.fail(n, c, fmt.Sprintf("timed out after %d ms", t.timeout().Milliseconds()))
+	case msg.ToolAsked, vm.TaskStarted:
+		t.started(n, c)
 	case vm.TaskDone:
 		t.taskDone(n, c, m)
 	case family.ChildEnded:
@@ -162,10 +165,19 @@ func (t *toolcall) prepared(n *family.Node, c actor.Context, m msg.ToolPrepared)
 	case m.Delay > 0:
 		t.plugin = m.Plugin
 		n.SetState("waiting for the tool rate")
+		t.started(n, c)
 		n.After(m.Delay, begin{})
 	default:
 		t.plugin = m.Plugin
 		t.begin(n, c)
+	}
+}
+
+// started lets the next call of the batch be taken up.
+func (t *toolcall) started(n *family.Node, c actor.Context) {
+	if !t.told && !t.cfg.Nested {
+		t.told = true
+		n.Request(c, c.Parent(), msg.ToolStarted{Index: t.run.Index})
 	}
 }
 
@@ -187,6 +199,7 @@ func (t *toolcall) begin(n *family.Node, c actor.Context) {
 	t.abort = abort
 	n.After(t.timeout(), expired{})
 	run, call := t.cfg.Tool.Run, tool.Call{ID: t.run.Call.ID, Name: t.run.Call.Name, Args: t.run.Call.Args}
+	t.started(n, c)
 	n.Go("tool "+call.Name, func(context.Context) any {
 		defer abort(nil)
 		r, err := run(ctx, call)

@@ -30,6 +30,7 @@ type batch struct {
 	results []*msg.ToolDone
 	over    int
 	started int
+	pending int // the call that was taken up and has not begun, -1: none
 	serial  bool
 	stuck   string // a tool that was called too often in the same way
 }
@@ -39,7 +40,7 @@ func (t *turn) runBatch(n *family.Node, c actor.Context, calls []llm.ToolCall, c
 	t.report(n, msg.StateChanged{State: msg.StateCallingTool})
 	t.batch = &batch{
 		calls: calls, begun: make([]time.Time, len(calls)), results: make([]*msg.ToolDone, len(calls)),
-		nodes: make(map[string]int, len(calls)), serial: t.cfg.Sequential,
+		nodes: make(map[string]int, len(calls)), serial: t.cfg.Sequential, pending: -1,
 	}
 	if cut {
 		// Its arguments may parse and still be half of what was meant.
@@ -54,10 +55,11 @@ func (t *turn) runBatch(n *family.Node, c actor.Context, calls []llm.ToolCall, c
 	t.batch.more(t, n, c)
 }
 
-// more starts calls: all of them, or the next one.
+// more takes up the next call: when the one before has begun, or has ended.
 func (b *batch) more(t *turn, n *family.Node, c actor.Context) {
-	for b.started < len(b.calls) && (!b.serial || len(b.nodes) == 0) {
+	if b.started < len(b.calls) && b.pending < 0 && (!b.serial || len(b.nodes) == 0) {
 		i := b.started
+		b.pending = i
 		b.started++
 		b.begun[i] = n.System().Clock.Now()
 		node, err := t.cfg.SpawnTool(n, c, b.calls[i])
@@ -66,6 +68,14 @@ func (b *batch) more(t *turn, n *family.Node, c actor.Context) {
 		}
 		b.nodes[node.PID().Id] = i
 		n.Request(c, node.PID(), msg.RunTool{Index: i, Call: b.calls[i]})
+	}
+}
+
+// callBegun notes that a call has begun.
+func (t *turn) callBegun(n *family.Node, c actor.Context, m msg.ToolStarted) {
+	if b := t.batch; b != nil && b.pending == m.Index {
+		b.pending = -1
+		b.more(t, n, c)
 	}
 }
 
@@ -84,6 +94,9 @@ func (t *turn) callEnded(n *family.Node, m family.ChildEnded) bool {
 	}
 	delete(b.nodes, m.Child.PID().Id)
 	b.over++
+	if b.pending == i {
+		b.pending = -1
+	}
 	if b.results[i] == nil {
 		b.results[i] = &msg.ToolDone{
 			Index: i, CallID: b.calls[i].ID, Name: b.calls[i].Name, Failed: true,

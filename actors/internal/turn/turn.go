@@ -86,6 +86,8 @@ func (t *turn) Receive(n *family.Node, c actor.Context, message any) {
 	case msg.ModelAnswered:
 		t.model = nil
 		t.onModel(n, c, m)
+	case msg.ToolStarted:
+		t.callBegun(n, c, m)
 	case msg.ToolDone:
 		t.batch.result(c.Sender(), m)
 	case family.ChildEnded:

@@ -33,6 +33,10 @@ type RunTask struct {
 	Args string
 }
 
+// TaskStarted says that a call's Lua begins to run. From the main task to its
+// toolcall; no answer.
+type TaskStarted struct{}
+
 // TaskDone is the end of a coroutine.
 type TaskDone struct {
 	ID     int
