@@ -324,8 +324,10 @@ func TestManyCancelledStreamsLeaveNothing(t *testing.T) {
 	bubble(t, actors.Options{}, func(r *rig) {
 		var all [agents]*actors.Agent
 		var l [agents]*actors.Listener
-		for i := range all {
+		for range agents {
 			r.model.Replies = append(r.model.Replies, "!text half an\n!hang\n")
+		}
+		for i := range all {
 			all[i], l[i] = r.spawn(actors.AgentOptions{})
 			if _, err := all[i].Submit("go"); err != nil {
 				r.Fatal(err)
