@@ -70,7 +70,6 @@ type sampler struct {
 	heapBefore int64
 	heapFresh  int64
 	heapAfter  int64
-	spawnTime  time.Duration
 }
 
 // lookedAt is what counters said at a sample.
