@@ -396,8 +396,8 @@ func TestCancelKeepsNotifications(t *testing.T) {
 		if _, err := a.Steer("hurry"); err != nil {
 			r.Fatal(err)
 		}
-		for range 2 { // cancelling again changes nothing
-			if err := a.Cancel(); err != nil {
+		for i := range 2 { // cancelling again changes nothing
+			if err := a.Cancel(); err != nil && (i == 0 || !errors.Is(err, actors.ErrNoTurn)) {
 				r.Fatal(err)
 			}
 		}

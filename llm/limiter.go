@@ -37,13 +37,13 @@ func burstOf(tokensPerSec float64, burst int) int {
 // counts as the burst: it must be possible. cancel gives the tokens back when
 // the request will not be sent, as far as nobody waits behind it; it may be
 // called at any time, more than once. now must not go backwards.
-func (l *Limiter) Reserve(now time.Time, bytes int) (delay time.Duration, cancel func()) {
+func (l *Limiter) Reserve(now time.Time, bytes int) (delay time.Duration, cancel func(now time.Time)) {
 	if l == nil {
-		return 0, func() {}
+		return 0, func(time.Time) {}
 	}
 	n := min(max(1, (bytes+bytesPerLimiterToken-1)/bytesPerLimiterToken), l.bucket.Burst())
 	r := l.bucket.ReserveN(now, n)
-	return r.DelayFrom(now), func() { r.CancelAt(time.Now()) }
+	return r.DelayFrom(now), r.CancelAt
 }
 
 // Limiters holds the limiter of each connection. The zero value is ready.

@@ -31,8 +31,8 @@ func TestLimiter(t *testing.T) {
 			t.Errorf("a full bucket delays by %v", delay)
 		}
 		_, cancel := l.Reserve(time.Now(), 80)
-		cancel()
-		cancel()
+		cancel(time.Now())
+		cancel(time.Now())
 		if delay, _ := l.Reserve(time.Now(), 40); delay > time.Second+time.Millisecond {
 			t.Errorf("a cancelled reservation still counts: %v", delay)
 		}

@@ -168,7 +168,8 @@ type (
 		For time.Duration `json:"for_ns"`
 		Why string        `json:"why"`
 	}
-	// MessageAdded is a message that entered the conversation.
+	// MessageAdded is a message that entered the conversation. In JSON it is as
+	// [llm.EncodeMessage] writes it: without the data of attachments.
 	MessageAdded struct {
 		Message llm.Message `json:"message"`
 	}
@@ -250,4 +251,15 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Type string `json:"type"`
 		plain
 	}{e.Data.EventName(), plain(e)})
+}
+
+// MarshalJSON writes the message as sessions hold it.
+func (m MessageAdded) MarshalJSON() ([]byte, error) {
+	b, err := llm.EncodeMessage(m.Message)
+	if err != nil {
+		return nil, fmt.Errorf("message event: %w", err)
+	}
+	return json.Marshal(struct {
+		Message json.RawMessage `json:"message"`
+	}{b})
 }

@@ -45,7 +45,7 @@ type model struct {
 	ask     msg.AskModel
 	at      int // which connection
 	attempt int // of this connection
-	refund  func()
+	refund  func(now time.Time)
 }
 
 // From the own edge and timers.
@@ -72,7 +72,7 @@ func (m *model) Receive(n *family.Node, c actor.Context, message any) {
 		m.attempted(n, c, x)
 	case family.Stopping:
 		if m.refund != nil {
-			m.refund() // the request was never made
+			m.refund(n.System().Clock.Now()) // the request was never made
 		}
 	}
 }
@@ -175,13 +175,17 @@ func asError(err error) *llm.Error {
 	return &llm.Error{Kind: llm.ErrProtocol, Message: err.Error(), Started: true, Err: err}
 }
 
-// requestBytes is about the size of a request on the wire, for the rate.
+// requestBytes is about the size of a request on the wire, for the rate. A
+// picture counts as what models charge for one, about 1,500 tokens.
 func requestBytes(r *llm.Request) int {
 	b := len(r.System)
 	for _, m := range r.Messages {
-		b += len(m.Content)
+		b += 32 + len(m.Content) + 6000*len(m.Attachments)
 		for _, c := range m.ToolCalls {
-			b += len(c.Name) + len(c.Args)
+			b += 64 + len(c.Name) + len(c.Args)
+		}
+		for _, x := range m.Reasoning {
+			b += max(len(x.Raw), len(x.Text))
 		}
 	}
 	for _, t := range r.Tools {
