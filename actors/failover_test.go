@@ -73,6 +73,8 @@ func TestFailover(t *testing.T) {
 		"ended":            {"!sse\ndata: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n", []string{first}, "protocol"},
 		"error in stream":  {"!sse\ndata: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\ndata: {\"error\":\"busy\"}\n\n", []string{first}, "overloaded"},
 		"error at start":   {"!sse\ndata: {\"error\":{\"message\":\"busy\",\"code\":503}}\n\n", []string{first}, "overloaded"},
+		"window, late":     {"!sse\ndata: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\nerror: {\"message\":\"exceeds the available context size\"}\n\ndata: [DONE]\n\n", []string{first}, "context"},
+		"no tools, late":   {"!sse\ndata: {\"error\":\"m does not support tools\"}\n\n", []string{first}, "no_tools"},
 		"nothing in a 200": {"!sse\n", []string{first}, "protocol"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +83,7 @@ func TestFailover(t *testing.T) {
 				replies = append(replies, tc.reply)
 			}
 			bubble(t, actors.Options{}, func(r *rig) {
-				a, l := r.spawn(actors.AgentOptions{Model: pair()})
+				a, l := r.spawn(actors.AgentOptions{Model: pair(), Tools: r.tools(goTool(says("x")))})
 				d, events := r.turn(a, l, "go")
 				if got := asked(r); !slices.Equal(got, tc.asked) {
 					r.Errorf("asked %q, want %q", got, tc.asked)
