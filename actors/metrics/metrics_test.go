@@ -11,48 +11,35 @@ import (
 	"go.uber.org/goleak"
 
 	"clm/actors"
+	"clm/actors/actorstest"
 	"clm/actors/metrics"
 	"clm/actors/msg"
 	"clm/llm"
-	"clm/llm/llmtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func start(replies ...string) (*actors.Engine, *metrics.Collector) {
-	e, err := actors.Start(context.Background(), actors.Options{Transport: llmtest.NewTransport(llmtest.New(replies...))})
-	if err != nil {
-		panic(err)
-	}
-	return e, metrics.New(e)
-}
-
-func model() actors.Model {
-	return actors.Model{Connection: llm.Connection{URL: "http://model/v1"}, ID: "m", ContextSize: 1000, Price: actors.Price{Input: 2, Output: 10}}
-}
-
 func TestCollector(t *testing.T) {
-	e, c := start("!tool c1 hello {}\n!tool c2@1 nobody {}\n!usage 100 10\n!finish tool_calls\n", "!text done\n!usage 200 20\n!finish stop\n")
+	e := actorstest.Start(t, actors.Options{}, "!tool c1 hello {}\n!tool c2@1 nobody {}\n!usage 100 10\n!finish tool_calls\n", "!text done\n!usage 200 20\n!finish stop\n")
+	c := metrics.New(e.Engine)
 	set, err := actors.NewToolset(actors.GoTools{{Name: "hello", NoPrompt: true, Run: func(context.Context, actors.ToolCall) (actors.ToolOutput, error) {
 		return actors.ToolOutput{Text: "hi"}, nil
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	a, err := e.Spawn(t.Context(), actors.AgentOptions{Model: model(), Tools: set, OnEvent: func(ev actors.Event) {
-		c.OnEvent(ev)
-		if _, last := ev.Data.(msg.TurnDone); last {
-			close(done)
-		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.Submit("go"); err != nil {
-		t.Fatal(err)
-	}
-	<-done
+	counted := make(chan struct{})
+	a := e.Spawn(actors.AgentOptions{
+		Model: actors.Model{Connection: llm.Connection{URL: "http://model/v1"}, ID: "m", ContextSize: 1000, Price: actors.Price{Input: 2, Output: 10}},
+		Tools: set, OnEvent: func(ev actors.Event) {
+			c.OnEvent(ev)
+			if _, last := ev.Data.(msg.TurnDone); last {
+				close(counted)
+			}
+		},
+	})
+	a.Turn("go")
+	<-counted
 	w := httptest.NewRecorder()
 	c.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, line := range []string{
@@ -72,16 +59,20 @@ func TestCollector(t *testing.T) {
 	if _, err := r.Gather(); err != nil { // pedantic: what is collected is what was described
 		t.Error(err)
 	}
-	if err := e.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 func Example() {
-	e, c := start()
+	e, err := actors.Start(context.Background(), actors.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := metrics.New(e)
 	registry := prometheus.NewRegistry() // or the embedder's own
 	registry.MustRegister(c)
-	if _, err := e.Spawn(context.Background(), actors.AgentOptions{Model: model(), OnEvent: c.OnEvent}); err != nil {
+	if _, err := e.Spawn(context.Background(), actors.AgentOptions{
+		Model: actors.Model{Connection: llm.Connection{Kind: llm.KindDemo}, ID: "demo"}, OnEvent: c.OnEvent,
+	}); err != nil {
 		fmt.Println(err)
 	}
 	families, err := registry.Gather()
