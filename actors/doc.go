@@ -5,6 +5,7 @@
 // model, calls tools, and tells what happens by events.
 //
 //	engine                         root of everything clm starts
+//	├─ mcp/SERVER                  one Model Context Protocol server
 //	└─ agent/ID                    conversation, settings, listeners; long-lived
 //	   ├─ store/SESSION            writes the session's file
 //	   ├─ plugin/NAME              lends one Lua VM, one slice at a time
@@ -13,7 +14,10 @@
 //	      └─ toolcall/ID           permission, deadline, result
 //	         └─ task/1             the main Lua coroutine
 //	            ├─ request         one HTTP request, timer or file access
+//	            ├─ toolcall        a clm.call
 //	            └─ subtask/N       a spawned coroutine, with requests of its own
+//
+// A call of the tool "agent" has a task with a whole agent below it.
 //
 // # Guarantees
 //
@@ -21,9 +25,12 @@
 //     [msg.TurnDone] is told, no actor, goroutine, request, timer or process of
 //     the turn is alive. Only a Go tool that ignores its context may be left
 //     behind after [Options.Grace]; it is counted and named.
-//   - A turn ends exactly once, and its end is the last of its events. Events
-//     come in order and none is lost, however slow the listener; no listener can
-//     stop or crash an agent. See [Listener].
+//   - A turn ends exactly once, and its end is the last of its events, also when
+//     the agent or the engine is stopped. Events come in order and none is lost,
+//     however slow the listener; no listener can stop or crash an agent, and any
+//     method may be called in a callback. See [Listener].
+//   - What a model was told once stays as it was, byte for byte, but for volatile
+//     results that newer ones replaced, and for compaction.
 //   - A panic ends the call, turn or agent that it happened in and is reported
 //     there. Nothing is restarted with lost state.
 //   - The conversation is valid at all times: each call has its result.
@@ -57,7 +64,8 @@
 //	clm_agent_restore_history             Agent.RestoreHistory, AgentOptions.History
 //	clm_message_to_json_full              llm.EncodeMessage
 //	clm_message_from_json                 llm.DecodeMessage
-//	clm_tool_add                          Agent.AddTool, AgentOptions.Tools
+//	clm_tool_add                          Agent.AddTool, AgentOptions.Tools; Agent.RemoveTool
+//	(text from outside)                   Agent.Notify, Agent.Steer
 //	struct clm_host                       Options.Transport, Options.Clock
 //	on_assistant_text, on_reasoning       msg.Text, msg.Reasoning
 //	on_tool_begin, on_permission          msg.ToolBegin, msg.PermissionAsked (answered by Agent.Permit)
@@ -67,6 +75,7 @@
 //	on_message, on_notice                 msg.MessageAdded, msg.Notice
 //	on_turn_done                          msg.TurnDone
 //	(polled there)                        msg.Compaction, msg.Waiting
+//	(not there)                           msg.PermissionSettled, msg.SubAgentEvent
 //	EBUSY, ECANCELED, …                   ErrBusy, ErrCanceled, …; errors.Is matches both
 //
 // # Process globals

@@ -177,7 +177,10 @@ func TestDeafToolIsNamed(t *testing.T) {
 		if err := a.Cancel(); err != nil {
 			t.Fatal(err)
 		}
-		d, _ := r.end(l, n)
+		d, events := r.end(l, n)
+		if got := notices(events); len(got) != 1 || !strings.Contains(got[0], "left behind: tool t") {
+			t.Errorf("notices %q", got)
+		}
 		if took := time.Since(start); took < time.Second || took > 2*time.Second {
 			t.Errorf("the turn ended after %v, not after the grace period", took)
 		}

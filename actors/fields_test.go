@@ -113,7 +113,8 @@ func TestResultsFollowTheirCalls(t *testing.T) {
 func TestCrashBetweenCallAndResult(t *testing.T) {
 	calls := []llm.ToolCall{{ID: "x1", Name: "t", Args: "{}"}, {ID: "x2", Name: "t", Args: "{}"}}
 	history := []llm.Message{
-		{Role: llm.RoleUser, Content: "go"}, {Role: llm.RoleAssistant, ToolCalls: calls},
+		{Role: llm.RoleUser, Content: "go"},
+		{Role: llm.RoleAssistant, ToolCalls: calls},
 		{Role: llm.RoleTool, ToolCallID: "x1", ToolName: "t", Content: "done"},
 	}
 	for _, spawned := range []bool{true, false} {
@@ -300,7 +301,9 @@ func TestSchemasAreNormalised(t *testing.T) {
 		a, l := r.spawn(actors.AgentOptions{Tools: r.tools(tools)})
 		r.turn(a, l, "go")
 		var q struct {
-			Tools []struct{ Function struct{ Parameters map[string]any } }
+			Tools []struct {
+				Function struct{ Parameters map[string]any }
+			}
 		}
 		if err := json.Unmarshal(r.model.Requests()[0].Body, &q); err != nil {
 			r.Fatal(err)

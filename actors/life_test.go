@@ -322,3 +322,54 @@ func TestActorListenersAreForgotten(t *testing.T) {
 	}
 	r.close()
 }
+
+// The tree and the counters show what lives, while it lives.
+func TestTreeAndCounts(t *testing.T) {
+	bubble(t, actors.Options{}, func(r *rig) {
+		a, l := r.spawn(actors.AgentOptions{ID: "a", Tools: r.tools(nil, lua("t", `
+clm.spawn(function() http.get("http://web/hang") end)
+clm.sleep(3600000)`))})
+		n := r.begin(a, "go")
+		time.Sleep(time.Minute)
+		var lines []string
+		var walk func(i actors.Info, path string)
+		walk = func(i actors.Info, path string) {
+			path += "/" + i.Kind
+			lines = append(lines, path+" "+i.Name)
+			if i.Last == "" || i.State == "" && i.Kind != "engine" && i.Kind != "request" && i.Kind != "plugin" || i.Mailbox > i.High {
+				r.Errorf("%s: %+v", path, i)
+			}
+			if i.Age < time.Minute {
+				r.Errorf("%s is %v old", path, i.Age)
+			}
+			for _, k := range i.Children {
+				walk(k, path)
+			}
+		}
+		walk(r.engine.Tree(), "")
+		want := `/engine 
+/engine/agent a
+/engine/agent/turn 1
+/engine/agent/turn/toolcall c1
+/engine/agent/turn/toolcall/task 1
+/engine/agent/turn/toolcall/task/subtask 2
+/engine/agent/turn/toolcall/task/subtask/request GET http://web/hang
+/engine/agent/turn/toolcall/task/request timer
+/engine/agent/plugin p1`
+		if got := strings.Join(lines, "\n"); got != want {
+			r.Errorf("tree\n%s\nwant\n%s", got, want)
+		}
+		for _, c := range r.engine.Counts() {
+			if c.Kind == "request" && (c.Live != 2 || c.Spawned != 2) || c.Kind == "model" && (c.Live != 0 || c.Spawned != 1) {
+				r.Errorf("%+v", c)
+			}
+		}
+		if err := a.Cancel(); err != nil {
+			r.Fatal(err)
+		}
+		r.end(l, n)
+		if k := a.Tree().Children; len(k) != 1 || k[0].Kind != "plugin" {
+			r.Errorf("after the turn %+v", k)
+		}
+	}, call)
+}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"clm/actors"
+	"clm/actors/msg"
+	"clm/llm"
 )
 
 func TestSessionIsWrittenBeforeTheTurnsEnd(t *testing.T) {
@@ -76,6 +78,70 @@ func TestCancelledTurnLeavesAWholeSession(t *testing.T) {
 	loaded, err := store.Load(session.ID())
 	if err != nil || len(loaded.Messages) != 3 || loaded.Messages[2].Content != "cancelled" || loaded.Closed != 0 {
 		t.Errorf("%+v, %v", loaded, err)
+	}
+	r.close()
+}
+
+// What is restored at run time is the session's, too, once.
+func TestRestoreWritesTheSession(t *testing.T) {
+	store := actors.OpenSessions(t.TempDir())
+	session, err := store.Create(actors.SessionMeta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, actors.Options{}, ok, ok)
+	a, l := r.spawn(actors.AgentOptions{Session: session, History: long(1)})
+	if err := a.ClearHistory(); err != nil {
+		t.Fatal(err)
+	}
+	restored := append([]llm.Message{{Role: "system", Content: "an old system prompt"}}, long(2)...)
+	if err := a.RestoreHistory(restored); err != nil {
+		t.Fatal(err)
+	}
+	_, events := r.turn(a, l, "go on")
+	added := 0
+	for _, e := range events {
+		if _, ok := e.Data.(msg.MessageAdded); ok {
+			added++
+		}
+	}
+	if added != 2 {
+		t.Errorf("%d messages were told, want those of the turn alone", added)
+	}
+	if b := string(r.model.Requests()[0].Body); strings.Contains(b, "old system prompt") || !strings.Contains(b, "question 1") {
+		t.Errorf("%s", b)
+	}
+	r.close()
+	loaded, err := store.Load(session.ID())
+	if err != nil || len(loaded.Messages) != 6 || !strings.HasPrefix(loaded.Messages[0].Content, "question 0") {
+		t.Errorf("%d messages, %v", len(loaded.Messages), err)
+	}
+}
+
+// A compaction rewrites the session, so that what is resumed is what was in use.
+func TestCompactionIsWritten(t *testing.T) {
+	store := actors.OpenSessions(t.TempDir())
+	session, err := store.Create(actors.SessionMeta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, actors.Options{}, "!text the gist\n!finish stop\n")
+	a, l := r.spawn(actors.AgentOptions{Session: session})
+	if err := a.RestoreHistory(long(20)); err != nil {
+		t.Fatal(err)
+	}
+	n, err := a.Compact()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.end(l, n)
+	want, err := a.History()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Load(session.ID()) // at the turn's end it is on disk
+	if err != nil || len(got.Messages) != len(want) || len(want) >= 20 {
+		t.Errorf("%d messages are stored, %d in use, %v", len(got.Messages), len(want), err)
 	}
 	r.close()
 }
