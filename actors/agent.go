@@ -153,6 +153,15 @@ func (a *Agent) RemoveTool(name string) error { return a.do(removeTool{name}) }
 // Tools is what the agent may call now, hidden tools included.
 func (a *Agent) Tools() []Tool { return a.host.offer().List() }
 
+// Jobs names the background jobs of bg_exec that run now, the oldest first. They
+// end with the agent.
+func (a *Agent) Jobs() []string {
+	if a.host.builtins == nil {
+		return nil
+	}
+	return a.host.builtins.Jobs()
+}
+
 // Stop ends the agent with all that it started, and waits for the last of it
 // or the end of ctx. It may be called in a callback, and again. The error says
 // why the agent had ended before, if by a panic, or what was left behind.

@@ -12,7 +12,8 @@ import (
 )
 
 // pipe runs a turn for each line of the input, in order. The lines that come
-// while a turn runs wait: off a terminal the order is all that is known.
+// while a turn runs wait: off a terminal the order is all that is known. The
+// end of the input waits for turns that begin by themselves, too.
 func (r *runner) pipe(in io.Reader, files []llm.Attachment) error {
 	lines := readLines(in)
 	for {
@@ -30,7 +31,7 @@ func (r *runner) pipe(in io.Reader, files []llm.Attachment) error {
 			}
 		case l, ok := <-lines:
 			if !ok {
-				return nil
+				return r.rest()
 			}
 			if l.err != nil {
 				return l.err

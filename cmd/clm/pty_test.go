@@ -316,6 +316,7 @@ func TestBackgroundJob(t *testing.T) {
 	p.expect("I saw it")
 	p.types("typed\r")
 	p.asked(4, `"half typed"`)
+	p.expect("done")
 	p.says("/quit")
 	p.leaves(0)
 }

@@ -56,7 +56,9 @@ func (p *Program) runRoot(cmd *cobra.Command, _ []string) error {
 	defer stopSignals()
 	r := &runner{c: c, out: p.sink(), signals: signals}
 	if oneshot {
-		err = r.turn(prompt, files)
+		if err = r.turn(prompt, files); err == nil {
+			err = r.rest()
+		}
 	} else {
 		err = r.pipe(p.Stdin, files)
 	}

@@ -28,15 +28,49 @@ type runner struct {
 // secondInterrupt is how soon a second ^C ends the program.
 const secondInterrupt = 2 * time.Second
 
-// turn submits a prompt and shows the turn until it has ended. The error says
-// that the run cannot go on: a ceiling, a signal, a closed output.
+// turn submits a prompt and shows the turn until it has ended. A turn that
+// began by itself, with the result of a background job, is shown to its end
+// before. The error says that the run cannot go on: a ceiling, a signal, a
+// closed output.
 func (r *runner) turn(prompt string, files []llm.Attachment) error {
 	n, err := r.c.agent.Submit(prompt, files...)
+	for errors.Is(err, actors.ErrBusy) {
+		if err := r.watchOther(); err != nil {
+			return err
+		}
+		n, err = r.c.agent.Submit(prompt, files...)
+	}
 	if err != nil {
 		return r.refused(err)
 	}
 	r.turns, r.since = r.turns+1, time.Time{}
-	return r.watch(n)
+	r.last, err = r.watch(func(turn uint64) bool { return turn == n })
+	return err
+}
+
+// rest shows the turns that have begun by themselves, until there is none. The
+// outcome is still that of the last turn that was asked for.
+func (r *runner) rest() error {
+	for {
+		if _, err := r.c.agent.History(); !errors.Is(err, actors.ErrBusy) {
+			return nil
+		}
+		if err := r.watchOther(); err != nil {
+			return err
+		}
+	}
+}
+
+// watchOther shows a turn that began by itself until it has ended.
+func (r *runner) watchOther() error {
+	d, err := r.watch(func(uint64) bool { return true })
+	if d.Status == "canceled" || d.Status == "ceiling" {
+		r.last = d
+	}
+	if d.Text != "" {
+		r.last.Text = d.Text
+	}
+	return err
 }
 
 // refused turns a submit that was not taken into an outcome.
@@ -49,9 +83,9 @@ func (r *runner) refused(err error) error {
 	return &exitError{st, err}
 }
 
-// watch shows events until turn n has ended, or did not end in time after the
-// program was told to.
-func (r *runner) watch(n uint64) error {
+// watch shows events until a turn that is wanted has ended, or did not end in
+// time after the program was told to.
+func (r *runner) watch(wanted func(turn uint64) bool) (d msg.TurnDone, err error) {
 	var late <-chan time.Time
 	for {
 		if r.ended != nil && late == nil {
@@ -61,18 +95,17 @@ func (r *runner) watch(n uint64) error {
 		case s := <-r.signals:
 			r.signal(s)
 		case <-late:
-			return r.ended
+			return r.last, r.ended
 		case e := <-r.c.feed:
 			r.show(e)
 			d, ok := e.Data.(msg.TurnDone)
-			if !ok || e.Turn != n {
+			if !ok || !wanted(e.Turn) {
 				continue
 			}
-			r.last = d
 			if d.Status == "ceiling" && r.ended == nil {
-				return &exitError{status: exitCeiling}
+				return d, &exitError{status: exitCeiling}
 			}
-			return r.ended
+			return d, r.ended
 		}
 	}
 }
@@ -144,6 +177,9 @@ func (r *runner) finish(err error) error {
 	r.c.p.told = true
 	if isPipeClosed(err) {
 		return err
+	}
+	for _, job := range r.c.agent.Jobs() {
+		r.c.p.say("%s still runs: it ends with the program, and its result is lost", job)
 	}
 	if werr := r.out.outcome(o); werr != nil && err == nil {
 		return werr

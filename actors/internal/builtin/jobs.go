@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,8 +25,8 @@ type jobs struct {
 	ctx    context.Context // made with the first job
 	cancel context.CancelFunc
 	closed bool
-	live   int
-	last   int // number of the newest job
+	live   map[int]string // names of those that run, by their number
+	last   int            // number of the newest job
 }
 
 func (j *jobs) close() {
@@ -37,30 +39,47 @@ func (j *jobs) close() {
 	j.wg.Wait()
 }
 
-// begin counts a job in, and gives it its number and the context of jobs.
-func (j *jobs) begin() (context.Context, int, error) {
+// begin counts a job in, and gives it its number, its name and the context of
+// jobs.
+func (j *jobs) begin(label string) (context.Context, int, string, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
 	case j.closed:
-		return nil, 0, errors.New("the agent is closing; no background job starts")
-	case j.live >= maxJobs:
-		return nil, 0, fmt.Errorf("%d background jobs run already; wait until one ends", maxJobs)
+		return nil, 0, "", errors.New("the agent is closing; no background job starts")
+	case len(j.live) >= maxJobs:
+		return nil, 0, "", fmt.Errorf("%d background jobs run already; wait until one ends", maxJobs)
 	}
 	if j.ctx == nil {
 		j.ctx, j.cancel = context.WithCancel(context.Background())
+		j.live = map[int]string{}
 	}
-	j.live++
 	j.last++
+	name := fmt.Sprintf("background job %d", j.last)
+	if label != "" {
+		name += " (" + llm.OneLine(label, 200) + ")"
+	}
+	j.live[j.last] = name
 	j.wg.Add(1)
-	return j.ctx, j.last, nil
+	return j.ctx, j.last, name, nil
 }
 
-func (j *jobs) end() {
+func (j *jobs) end(n int) {
 	j.mu.Lock()
-	j.live--
+	delete(j.live, n)
 	j.mu.Unlock()
 	j.wg.Done()
+}
+
+// Jobs names the background jobs that run now, the oldest first.
+func (s *Set) Jobs() []string {
+	s.jobs.mu.Lock()
+	defer s.jobs.mu.Unlock()
+	var out []string
+	for _, n := range slices.Sorted(maps.Keys(s.jobs.live)) {
+		out = append(out, s.safe(s.jobs.live[n]))
+	}
+	return out
 }
 
 var jobSchema = object(`"command":{"type":"string","description":"command for the shell"},`+
@@ -95,22 +114,18 @@ func (s *Set) bgExec() tool.Tool {
 
 // startJob starts a job and gives what to call it.
 func (s *Set) startJob(command, label string) (string, error) {
-	ctx, n, err := s.jobs.begin()
+	ctx, n, name, err := s.jobs.begin(label)
 	if err != nil {
 		return "", err
 	}
 	r, err := s.start(command, "")
 	if err != nil {
-		s.jobs.end()
+		s.jobs.end(n)
 		return "", err
-	}
-	name := fmt.Sprintf("background job %d", n)
-	if label != "" {
-		name += " (" + llm.OneLine(label, 200) + ")"
 	}
 	begun := time.Now()
 	go func() {
-		defer s.jobs.end()
+		defer s.jobs.end(n)
 		text, err := s.finish(ctx, r, 0)
 		if err == nil {
 			s.opts.Notify(s.safe(fmt.Sprintf("%s ended after %s:\n%s", name, time.Since(begun).Round(time.Millisecond), text)))
