@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -22,9 +23,11 @@ type connections struct {
 	clients  map[string]llm.Client // by [connectionKey]
 	limiters llm.Limiters          // by URL and key
 	windows  map[string]*window    // by connection and model
+	last     *resolved             // agents come in crowds that use the same model
 }
 
-// resolved is a model with its connections.
+// resolved is a model with its connections. It is not changed once it was made:
+// agents share it.
 type resolved struct {
 	Model
 	conns  []model.Connection
@@ -66,12 +69,15 @@ func (w *window) ask(client llm.Client, model string) func(context.Context) (int
 }
 
 // resolve finds or makes a model's connections.
-func (r *connections) resolve(m Model, rt http.RoundTripper) (resolved, error) {
-	out := resolved{Model: m, origin: string(m.Connection.Kind) + "/" + m.ID}
+func (r *connections) resolve(m Model, rt http.RoundTripper) (*resolved, error) {
+	if r.last != nil && reflect.DeepEqual(r.last.Model, m) {
+		return r.last, nil
+	}
+	out := &resolved{Model: m.clone(), origin: string(m.Connection.Kind) + "/" + m.ID}
 	for i, f := range append([]Model{m}, m.Fallback...) {
 		client, key, err := r.client(f.Connection, rt)
 		if err != nil {
-			return resolved{}, err
+			return nil, err
 		}
 		mc := model.Connection{
 			Name: f.Connection.Name, Client: client, Limiter: r.limiters.For(f.Connection, f.RateTokensPerSec, f.RateBurst),
@@ -83,6 +89,7 @@ func (r *connections) resolve(m Model, rt http.RoundTripper) (resolved, error) {
 		}
 		out.conns = append(out.conns, mc)
 	}
+	r.last = out
 	return out, nil
 }
 

@@ -207,7 +207,7 @@ type connect struct {
 }
 
 type connected struct {
-	model resolved
+	model *resolved
 	err   error
 }
 
@@ -229,29 +229,29 @@ func (r *engine) Receive(n *family.Node, c actor.Context, message any) {
 }
 
 func (r *engine) spawn(n *family.Node, c actor.Context, h *host) error {
-	id := h.opts.ID
+	id, o := h.opts.ID, h.first
+	h.first = nil // what is left of it is the actor's now
 	if _, taken := r.agents[id]; taken {
 		return errors.New("an agent of this id is running")
 	}
 	if limit := r.e.opts.MaxAgents; limit > 0 && len(r.agents) >= limit {
 		return fmt.Errorf("%d agents run, as many as may: %w", limit, msg.ErrOverloaded)
 	}
-	model, err := r.conns.resolve(h.opts.Model, r.e.opts.Transport)
+	model, err := r.conns.resolve(o.Model, r.e.opts.Transport)
 	if err != nil {
 		return err
 	}
 	h.setModel(model)
 	cfg := agent.Config{
-		ID: id, History: llm.NewHistory(nil), Restore: h.opts.History, Volatile: h.volatile, View: &h.handle.view, Host: h,
+		ID: id, History: llm.NewHistory(nil), Restore: o.History, Volatile: h.volatile, View: &h.handle.view, Host: h,
 	}
-	if h.opts.OnEvent != nil {
-		cfg.Sinks = append(cfg.Sinks, h.handle.callback(h.opts.OnEvent))
+	if o.OnEvent != nil {
+		cfg.Sinks = append(cfg.Sinks, h.handle.callback(o.OnEvent))
 	}
-	if s := h.opts.Session; s != nil {
+	if s := o.Session; s != nil {
 		spec := store.Spec(s.session)
 		cfg.Store = &spec
 	}
-	h.opts.History = nil // it is the actor's now
 	node, err := n.Spawn(c, agent.Spec(cfg))
 	if err != nil {
 		return err

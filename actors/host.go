@@ -30,9 +30,10 @@ import (
 // the agent's actor, but for those that turns and listeners use through atomics.
 type host struct {
 	e        *Engine
-	opts     AgentOptions
+	opts     settings
+	first    *AgentOptions // until the agent is spawned
 	handle   *Agent
-	model    resolved
+	model    *resolved
 	tools    atomic.Pointer[Toolset] // without those of MCP servers, see offer
 	offered  atomic.Pointer[offered]
 	depth    int          // of sub-agents above
@@ -47,16 +48,31 @@ type host struct {
 	reserved []*rate.Reservation // of calls that may be cancelled before they run
 }
 
+// settings is what an agent needs of its options as long as it lives.
+type settings struct {
+	ID, System           string
+	NoStream, Sequential bool
+	Ask                  bool
+	MaxIterations        int
+	Budget               *Budget
+	MCP                  *MCP
+	SubAgents            map[string]AgentOptions
+}
+
 // The changes of settings that [host.Configure] knows.
 type (
-	setModel   struct{ model resolved }
+	setModel   struct{ model *resolved }
 	setTools   struct{ tools *Toolset }
 	addTool    struct{ tool Tool }
 	removeTool struct{ name string }
 )
 
 func newHost(e *Engine, o AgentOptions, depth int) (*host, error) {
-	h := &host{e: e, opts: o.clone(), depth: depth}
+	o = o.clone()
+	h := &host{e: e, first: &o, depth: depth, opts: settings{
+		ID: o.ID, System: o.System, NoStream: o.NoStream, Sequential: o.Sequential, Ask: o.Permissions.Ask,
+		MaxIterations: o.MaxIterations, Budget: o.Budget, MCP: o.MCP, SubAgents: o.SubAgents,
+	}}
 	h.handle = &Agent{host: h}
 	var err error
 	if h.volatile, err = matcher(o.Volatile); err != nil {
@@ -112,7 +128,7 @@ func (h *host) permissions(p Permissions) (err error) {
 	return err
 }
 
-func (h *host) setModel(m resolved) {
+func (h *host) setModel(m *resolved) {
 	h.model = m
 	h.percent.Store(int64(m.AutocompactPct))
 	if m.AutocompactPct <= 0 {
@@ -179,7 +195,7 @@ func iterations(n int) int {
 }
 
 // probe asks the server for the window, once for all agents of the model.
-func (h *host) probe(m resolved) func(ctx context.Context) (int64, error) {
+func (h *host) probe(m *resolved) func(ctx context.Context) (int64, error) {
 	max := &h.handle.view.ContextMax
 	max.CompareAndSwap(0, m.window.size.Load()) // another agent may have asked
 	if max.Load() > 0 || m.Connection.Kind == llm.KindDemo {
@@ -260,7 +276,7 @@ func (h *host) Decide(p msg.PrepareTool) (agent.Verdict, string) {
 		return agent.Allow, why
 	case v == permit.Deny:
 		return agent.Deny, why
-	case !h.opts.Permissions.Ask:
+	case !h.opts.Ask:
 		return agent.Deny, "permission denied: " + permit.HowToAllow(q)
 	}
 	return agent.Ask, ""

@@ -137,6 +137,7 @@ func (s *subAgent) start(n *family.Node, c actor.Context, m connected) {
 		s.fail(n, c, err)
 		return
 	}
+	h.first = nil
 	h.own, h.rules = h.rules, s.above.rules
 	if s.above.own != nil {
 		h.own = s.above.own.Denying(h.own)
