@@ -103,6 +103,48 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// A folder that is named frees all below it, however it is named.
+func TestPolicyOfFolders(t *testing.T) {
+	dir := tree(t)
+	must(t, os.MkdirAll(dir+"/many/a/in/deep", 0o755))
+	must(t, os.Symlink(dir+"/out", dir+"/link"))
+	for _, c := range []struct {
+		free, path string
+		want       Class
+	}{
+		{dir + "/out", "/out/x/y", Free},
+		{dir + "/out", "/out", Free},
+		{dir + "/out", "/outside", Ask},
+		{dir + "/out/", "/out/x/y", Free},
+		{dir + "/none/yet", "/none/yet/x", Free},
+		{dir + "/out/file", "/out/file", Free},
+		{dir + "/out/file", "/out/other", Ask},
+		{"../out", "/out/x/y", Free},
+		{"./../out/", "/out/x", Free},
+		{"../out/*", "/out/x", Free},
+		{"../out/*", "/out/x/y", Ask},
+		{"~/out", "/out/x/y", Free},
+		{"~/", "/out/x/y", Free},
+		{"~", "/out/x/y", Free},
+		{dir + "/link", "/out/x/y", Free},
+		{dir + "/link/*.md", "/out/x.md", Free},
+		{dir + "/link/*.md", "/out/x.txt", Ask},
+		{dir + "/many/*/in/", "/many/a/in/deep/x", Free},
+		{dir + "/many/*/in", "/many/a/in/deep/x", Ask},
+		{"/", "/out/x", Free},
+		{"/", "/cfg/x", Never},
+	} {
+		p, err := NewPolicy(Roots{Dir: dir + "/ws", Home: dir, Read: []string{c.free}, Private: []string{dir + "/cfg"}})
+		must(t, err)
+		if _, got, err := p.Check(dir+c.path, OpRead); got != c.want || err != nil {
+			t.Errorf("read = %s, %s: got %v %v, want %v", c.free, c.path, got, err, c.want)
+		}
+		if _, got, _ := p.Check(dir+c.path, OpWrite); got == Free {
+			t.Errorf("read = %s, %s: may be written", c.free, c.path)
+		}
+	}
+}
+
 func TestPrivateByAnotherName(t *testing.T) {
 	dir := tree(t)
 	hard := filepath.Join(dir, "ws/hard")

@@ -30,20 +30,36 @@ const (
 	OpWrite
 )
 
-// Roots are the places that one plugin's files may be in.
+// Roots are the places that one plugin's files may be in. What Read and Write
+// name frees itself and, being a folder, all below it; with a wildcard it is a
+// pattern that frees what it matches, and all below that when it ends in a
+// slash. What stands before the first wildcard may lead over links.
 type Roots struct {
 	Dir         string   // working folder, absolute; free below it
 	Data        string   // the plugin's own folder; free below it; may not exist yet
 	Home        string   // what ~/ in Read and Write means
-	Read, Write []string // path patterns that are free to read, or to write
+	Read, Write []string // what is free to read, or to write: see below
 	Private     []string // folders and files that are never opened: clm's own
 }
 
 // Policy is compiled Roots. It is immutable.
 type Policy struct {
 	roots   Roots
-	free    [2][]glob.Pattern // by Op
-	private []string          // resolved
+	free    [2][]allowance // by Op
+	private []string       // resolved
+}
+
+// allowance frees a place and all below it, or what a pattern matches.
+type allowance struct {
+	root    string // resolved; empty: the pattern counts
+	pattern glob.Pattern
+}
+
+func (a allowance) covers(real string) bool {
+	if a.root != "" {
+		return Within(a.root, real)
+	}
+	return a.pattern.Match(filepath.ToSlash(real))
 }
 
 // systems are folders whose files are not files.
@@ -54,17 +70,11 @@ func NewPolicy(r Roots) (*Policy, error) {
 	p := &Policy{roots: r}
 	for op, patterns := range [][]string{r.Read, r.Write} {
 		for _, text := range patterns {
-			abs := text
-			if rest, ok := strings.CutPrefix(text, "~/"); ok && r.Home != "" {
-				abs = glob.Quote(filepath.ToSlash(r.Home)) + "/" + rest
-			} else if !filepath.IsAbs(text) {
-				abs = glob.Quote(filepath.ToSlash(r.Dir)) + "/" + text
-			}
-			pattern, err := glob.CompilePath(abs)
+			free, err := r.allowance(text)
 			if err != nil {
 				return nil, fmt.Errorf("files.%s: %q: %w", [...]string{"read", "write"}[op], text, err)
 			}
-			p.free[op] = append(p.free[op], pattern)
+			p.free[op] = append(p.free[op], free)
 		}
 	}
 	for _, private := range r.Private {
@@ -75,6 +85,29 @@ func NewPolicy(r Roots) (*Policy, error) {
 		p.private = append(p.private, real)
 	}
 	return p, nil
+}
+
+// allowance compiles one text of Read or Write.
+func (r Roots) allowance(text string) (allowance, error) {
+	abs := text
+	if rest, ok := strings.CutPrefix(text+"/", "~/"); ok && r.Home != "" {
+		abs = glob.Quote(filepath.ToSlash(r.Home)) + "/" + strings.TrimSuffix(rest, "/")
+	} else if !filepath.IsAbs(text) {
+		abs = glob.Quote(filepath.ToSlash(r.Dir)) + "/" + text
+	}
+	head, rest := glob.Split(filepath.ToSlash(abs))
+	real, err := Resolve(r.Dir, head)
+	if err != nil {
+		return allowance{}, err
+	}
+	if rest == "" {
+		return allowance{root: real}, nil
+	}
+	if strings.HasSuffix(rest, "/") {
+		rest += "**"
+	}
+	pattern, err := glob.CompilePath(glob.Quote(strings.TrimSuffix(filepath.ToSlash(real), "/")) + "/" + rest)
+	return allowance{pattern: pattern}, err
 }
 
 // Check says where a path that a plugin gave leads, and what it may do there.
@@ -100,8 +133,8 @@ func (p *Policy) classify(real string, op Op) Class {
 			return Free
 		}
 	}
-	for _, pattern := range p.free[op] {
-		if pattern.Match(filepath.ToSlash(real)) {
+	for _, free := range p.free[op] {
+		if free.covers(real) {
 			return Free
 		}
 	}

@@ -57,6 +57,29 @@ func Quote(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }
 
+// Split cuts a path pattern before the first part that holds a wildcard: head
+// is a path, no longer quoted, and rest a pattern, empty when nothing in it is a
+// wildcard.
+func Split(pattern string) (head, rest string) {
+	var b strings.Builder
+	end, size := 0, 0 // of the last whole part: in the pattern, and in b
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '*', '?', '[':
+			return b.String()[:size], pattern[end:]
+		case '\\':
+			if i+1 < len(pattern) {
+				i++
+			}
+		}
+		b.WriteByte(pattern[i])
+		if pattern[i] == '/' {
+			end, size = i+1, b.Len()
+		}
+	}
+	return b.String(), ""
+}
+
 func compile(pattern string, path bool) (Pattern, error) {
 	if len(pattern) > maxPattern {
 		return Pattern{}, fmt.Errorf("%w: longer than %d bytes", ErrPattern, maxPattern)

@@ -97,3 +97,21 @@ func BenchmarkMatch(b *testing.B) {
 		p.Match("/home/ada/src/clm/actors/internal/glob/glob.go")
 	}
 }
+
+func TestSplit(t *testing.T) {
+	for pattern, want := range map[string][2]string{
+		"":                {"", ""},
+		"/a/b":            {"/a/b", ""},
+		"/a/b/":           {"/a/b/", ""},
+		"/a/b*":           {"/a/", "b*"},
+		"/a/*/c":          {"/a/", "*/c"},
+		"**/x":            {"", "**/x"},
+		`/a\*/\[b]/c?d/e`: {"/a*/[b]/", "c?d/e"},
+		"/a/[b/c]":        {"/a/", "[b/c]"},
+		`/a\`:             {`/a\`, ""},
+	} {
+		if head, rest := Split(pattern); head != want[0] || rest != want[1] {
+			t.Errorf("%s: got %q, %q; want %q", pattern, head, rest, want)
+		}
+	}
+}

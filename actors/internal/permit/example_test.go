@@ -32,5 +32,6 @@ func ExampleRules() {
 	// make: ask ()
 	// run shell_exec: in /home/ada/src
 	//   command: make
+	// an answer for good holds for this exact command with this input alone
 	// allow allowed by an earlier answer
 }

@@ -72,9 +72,13 @@ const (
 )
 
 type rule struct {
-	target  target
-	pattern glob.Pattern
-	text    string
+	target   target
+	patterns []glob.Pattern // one of them has to match; for a path there are several
+	text     string
+}
+
+func (r rule) match(s string) bool {
+	return slices.ContainsFunc(r.patterns, func(p glob.Pattern) bool { return p.Match(s) })
 }
 
 // New compiles rules. An error names the rule and what is wrong with it.
@@ -95,17 +99,17 @@ func compile(texts []string, o Options, deny bool) ([]rule, error) {
 	for _, text := range texts {
 		r := rule{text: text}
 		what, pattern, found := strings.Cut(text, ":")
-		match := glob.Compile
+		match, patterns := glob.Compile, func() []string { return []string{pattern} }
 		switch {
 		case !found:
 			pattern = text
-		case what == "shell_exec" || what == "bg_exec":
+		case isCommand(what):
 			r.target, pattern = byCommand, normalise(pattern)
 		case what == "file":
 			r.target = byPath
-			pattern = rooted(pattern, o)
+			patterns = func() []string { return deniedPaths(rooted(pattern, o)) }
 			if !deny {
-				match = glob.CompilePath
+				match, patterns = glob.CompilePath, func() []string { return allowedPaths(rooted(pattern, o)) }
 			}
 		default:
 			return nil, fmt.Errorf("rule %q: %q is not shell_exec or file; write TOOL, shell_exec:COMMAND or file:PATH", text, what)
@@ -113,24 +117,16 @@ func compile(texts []string, o Options, deny bool) ([]rule, error) {
 		if pattern == "" {
 			return nil, fmt.Errorf("rule %q: empty pattern", text)
 		}
-		var err error
-		if r.pattern, err = match(pattern); err != nil {
-			return nil, fmt.Errorf("rule %q: %w", text, err)
+		for _, p := range patterns() {
+			compiled, err := match(p)
+			if err != nil {
+				return nil, fmt.Errorf("rule %q: %w", text, err)
+			}
+			r.patterns = append(r.patterns, compiled)
 		}
 		rules = append(rules, r)
 	}
 	return rules, nil
-}
-
-// rooted makes a path pattern absolute.
-func rooted(pattern string, o Options) string {
-	if rest, ok := strings.CutPrefix(pattern, "~/"); ok && o.Home != "" {
-		return glob.Quote(filepath.ToSlash(o.Home)) + "/" + rest
-	}
-	if pattern == "" || filepath.IsAbs(pattern) || strings.HasPrefix(pattern, "**") {
-		return filepath.ToSlash(pattern)
-	}
-	return glob.Quote(filepath.ToSlash(o.Dir)) + "/" + strings.TrimPrefix(pattern, "./")
 }
 
 // Decide judges a call. The text says in a few words which rule or answer
@@ -198,6 +194,10 @@ type facts struct {
 // fileTools are the built-in tools whose argument "path" file: rules look at.
 var fileTools = []string{"read_file", "list_dir", "write_file"}
 
+// isCommand tells whether a tool runs a command: bg_exec runs what shell_exec
+// would, so that rules and answers are about both.
+func isCommand(tool string) bool { return tool == "shell_exec" || tool == "bg_exec" }
+
 func (r *Rules) facts(q Query) facts {
 	f := facts{Query: q, scope: "tool\x00" + q.Tool}
 	if q.Path != "" {
@@ -210,7 +210,7 @@ func (r *Rules) facts(q Query) facts {
 	var args struct{ Command, Stdin, Path string }
 	f.bad = q.Args != "" && json.Unmarshal([]byte(q.Args), &args) != nil
 	switch {
-	case q.Tool == "shell_exec" || q.Tool == "bg_exec":
+	case isCommand(q.Tool):
 		f.isCommand = true
 		f.command, f.stdin = normalise(args.Command), args.Stdin
 		f.parts = parts(f.command)
@@ -228,20 +228,20 @@ func (r *Rules) facts(q Query) facts {
 func (f *facts) denied(r rule) bool {
 	switch r.target {
 	case byCommand:
-		return slices.ContainsFunc(f.parts, r.pattern.Match)
+		return slices.ContainsFunc(f.parts, r.match)
 	case byPath:
-		return slices.ContainsFunc(f.paths, r.pattern.Match)
+		return slices.ContainsFunc(f.paths, r.match)
 	}
-	return f.Access == NoAccess && r.pattern.Match(f.Tool)
+	return f.Access == NoAccess && r.match(f.Tool)
 }
 
 func (f *facts) allowed(r rule) bool {
 	switch r.target {
 	case byCommand:
 		return f.isCommand && !f.bad && f.stdin == "" && simple(f.command) &&
-			plainStart(f.command, r.pattern.Prefix()) && r.pattern.Match(f.command)
+			plainStart(f.command, r.patterns[0].Prefix()) && r.match(f.command)
 	case byPath:
-		return f.Path != "" && r.pattern.Match(filepath.ToSlash(f.Path))
+		return f.Path != "" && r.match(filepath.ToSlash(f.Path))
 	}
-	return f.Access == NoAccess && r.pattern.Match(f.Tool)
+	return f.Access == NoAccess && r.match(f.Tool)
 }

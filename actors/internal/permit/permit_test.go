@@ -2,6 +2,8 @@ package permit
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -73,6 +75,22 @@ func TestDecide(t *testing.T) {
 		{"denied by path", "shell_exec", "shell_exec:rm *", shell("/bin/rm x"), Deny},
 		{"denied in quotes", "shell_exec", "shell_exec:rm *", shell(`r\m x`), Deny},
 		{"not denied as an argument", "shell_exec", "shell_exec:rm *", shell("echo rm x"), Allow},
+		{"folder", "file:/srv/x", "", file(Write, "/srv/x/a/b"), Allow},
+		{"folder itself", "file:/srv/x", "", file(Write, "/srv/x"), Allow},
+		{"beside the folder", "file:/srv/x", "", file(Write, "/srv/xy"), Ask},
+		{"folder with a slash", "file:/srv/x/", "", file(Write, "/srv/x/a/b"), Allow},
+		{"folders by pattern", "file:/srv/*/", "", file(Write, "/srv/x/a/b"), Allow},
+		{"relative folder", "file:../out", "", file(Write, "/out/a/b"), Allow},
+		{"home", "file:~", "", file(Write, "/home/ada/a/b"), Allow},
+		{"everything", "file:/", "", file(Write, "/home/ada/a/b"), Allow},
+		{"denied folder", "file:/", "file:/srv/x", file(Read, "/srv/x/a/b"), Deny},
+		{"denied folder with a slash", "file:/", "file:/srv/x/", file(Read, "/srv/x/a/b"), Deny},
+		{"denied folder itself", "file:/", "file:/srv/x/", file(Read, "/srv/x"), Deny},
+		{"denied below a pattern", "file:/", "file:/srv/*.d", file(Read, "/srv/x.d/a/b"), Deny},
+		{"denied relative folder", "file:/", "file:../out", file(Read, "/out/a"), Deny},
+		{"denied anywhere", "file:/", "file:**/.ssh", file(Read, "/home/ada/.ssh/id"), Deny},
+		{"everything denied", "file:/", "file:/", file(Read, "/srv/x"), Deny},
+		{"beside the denied folder", "file:/", "file:/srv/x", file(Read, "/srv/xy"), Allow},
 		{"file", "file:/tmp/**", "", file(Write, "/tmp/a/b"), Allow},
 		{"file, one level", "file:/tmp/*", "", file(Write, "/tmp/a/b"), Ask},
 		{"file denied at every level", "file:/**", "file:/etc/*", file(Read, "/etc/ssh/key"), Deny},
@@ -162,9 +180,18 @@ func TestQuestion(t *testing.T) {
   real path: /etc/pass\u202ewd
   path: a\x1b[2Jb
   content: x\ny\x00
-  n: [1,2]`
+  n: [1,2]
+an answer for good holds for every call of write_file`
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	for want, q := range map[string]Query{
+		"holds for this exact command with this input alone": {Tool: "bg_exec", Args: `{"command":"make"}`},
+		"holds for each write of this file":                  {Tool: "t", Access: Write, Path: "/a"},
+	} {
+		if got := Question(q, ""); !strings.HasSuffix(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 	long := Question(shell("echo "+strings.Repeat("é", 5000)+" ; rm -rf /"), "")
 	if len(long) > 4096 || !strings.Contains(long, "rm -rf /") || !strings.Contains(long, "bytes more") {
@@ -174,10 +201,11 @@ func TestQuestion(t *testing.T) {
 
 func TestHowToAllow(t *testing.T) {
 	for want, q := range map[string]Query{
-		`'shell_exec:touch 1'`: shell("touch 1"),
-		`'shell_exec'`:         shell("a; b"),
-		`'file:/a'\''b'`:       {Tool: "t", Access: Read, Path: "/a'b"},
-		`'x'`:                  {Tool: "x"},
+		`'shell_exec:touch 1'`:                     shell("touch 1"),
+		`'shell_exec', which allows every command`: shell("a; b"),
+		`'shell_exec:rm \*.o'`:                     shell("rm *.o"), // that one, not what the pattern would match
+		`'file:/a'\''b'`:                           {Tool: "t", Access: Read, Path: "/a'b"},
+		`'x'`:                                      {Tool: "x"},
 	} {
 		if got := HowToAllow(q); !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)
@@ -215,5 +243,28 @@ func BenchmarkDecide(b *testing.B) {
 	q := shell("git log -1 --stat")
 	for b.Loop() {
 		r.Decide(q)
+	}
+}
+
+// A rule over a link holds for what the link leads to: that is what is asked.
+func TestPathRuleOverALink(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir+"/real", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range []string{"file:" + dir + "/link", "file:" + dir + "/link/new/*", "file:" + dir + "/link/**"} {
+		q := Query{Tool: "notes", Access: Read, Path: dir + "/real/new/x"}
+		if v, _ := rules(t, Options{Allow: []string{rule}}).Decide(q); v != Allow {
+			t.Errorf("allow %s: %v", rule, v)
+		}
+		if v, _ := rules(t, Options{AllowAll: true, Deny: []string{rule}}).Decide(q); v != Deny {
+			t.Errorf("deny %s: %v", rule, v)
+		}
 	}
 }

@@ -2,11 +2,14 @@ package permit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"clm/actors/internal/glob"
 )
 
 const (
@@ -15,8 +18,8 @@ const (
 )
 
 // Question is the text that a person decides by: the tool, what its author or
-// the engine says the call does (reason, may be empty), the resolved path, and
-// each argument on its line. It is bounded, and nothing in it can act on a
+// the engine says the call does (reason, may be empty), the resolved path, each
+// argument on its line, and what an answer for good would hold for. It is bounded, and nothing in it can act on a
 // terminal or hide.
 func Question(q Query, reason string) string {
 	var b strings.Builder
@@ -35,7 +38,20 @@ func Question(q Query, reason string) string {
 	if q.Access == NoAccess {
 		writeArgs(&b, q.Args)
 	}
+	fmt.Fprintf(&b, "\nan answer for good holds for %s", covers(q)) // not indented: no argument looks like it
 	return b.String()
+}
+
+// covers says what an answer "always" or "never" to q holds for, as
+// [Rules.Remember] has it.
+func covers(q Query) string {
+	switch {
+	case q.Access != NoAccess:
+		return fmt.Sprintf("each %s of this file", q.Access)
+	case isCommand(q.Tool):
+		return "this exact command with this input alone"
+	}
+	return "every call of " + Visible(q.Tool, 128)
 }
 
 func writeArgs(b *strings.Builder, args string) {
@@ -131,20 +147,22 @@ func hidden(r rune) bool {
 }
 
 // HowToAllow says in one sentence how a call that nobody could be asked about
-// could be allowed, for the model and the log of a run without a terminal.
+// could be allowed, for the model and the log of a run without a terminal. A
+// rule that would allow more than the call says so.
 func HowToAllow(q Query) string {
-	rule := q.Tool
+	rule, more := glob.Quote(q.Tool), ""
 	switch {
 	case q.Access != NoAccess:
-		rule = "file:" + q.Path
-	case q.Tool == "shell_exec" || q.Tool == "bg_exec":
+		rule = "file:" + glob.Quote(q.Path)
+	case isCommand(q.Tool):
+		more = ", which allows every command, as no rule allows just one that is compound or has input,"
 		var args struct{ Command, Stdin string }
 		if json.Unmarshal([]byte(q.Args), &args) == nil && args.Stdin == "" {
 			if c := normalise(args.Command); simple(c) && len(c) <= 200 {
-				rule = "shell_exec:" + c
+				rule, more = "shell_exec:"+glob.Quote(c), ""
 			}
 		}
 	}
-	return fmt.Sprintf("there is nobody to ask; the user can allow it with --allow %s, a rule in permissions.allow, or --yes",
-		Visible("'"+strings.ReplaceAll(rule, "'", `'\''`)+"'", 300))
+	return fmt.Sprintf("there is nobody to ask; the user can allow it with --allow %s%s a rule in permissions.allow, or --yes",
+		Visible("'"+strings.ReplaceAll(rule, "'", `'\''`)+"'", 300), cmp.Or(more, ","))
 }
