@@ -71,7 +71,8 @@ func (a *Agent) submitted(m any) (uint64, error) {
 
 // Steer adds text to the turn in flight: it joins the next request, or starts
 // the turn after it when it came too late. With none in flight it starts a turn.
-// The answer is the turn that it is meant for. A cancel drops it with the turn.
+// The answer is the turn that it is meant for. A cancel drops what came before
+// it; what comes after it starts the next turn.
 func (a *Agent) Steer(text string) (uint64, error) { return a.submitted(msg.Steer{Text: text}) }
 
 // Notify gives the agent text from outside: submitted when idle, else folded

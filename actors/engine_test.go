@@ -425,6 +425,34 @@ func TestCancelKeepsNotifications(t *testing.T) {
 	}, "!hang\n", ok, ok)
 }
 
+// What is said after a cancel, while the turn still ends, is for the next one.
+func TestSteerAfterACancelStartsATurn(t *testing.T) {
+	bubble(t, actors.Options{}, func(r *rig) {
+		a, l := r.spawn(actors.AgentOptions{Tools: r.tools(goTool(func(ctx context.Context, _ actors.ToolCall) (actors.ToolOutput, error) {
+			<-ctx.Done()
+			time.Sleep(time.Second) // slow to end
+			return actors.ToolOutput{}, ctx.Err()
+		}))})
+		n := r.begin(a, "go")
+		if err := a.Cancel(); err != nil {
+			r.Fatal(err)
+		}
+		next, err := a.Steer("no, do this")
+		if err != nil || next != n+1 {
+			r.Errorf("turn %d, %v", next, err)
+		}
+		if d, _ := r.end(l, n); d.Status != "canceled" || d.Pending != 1 {
+			r.Errorf("%+v", d)
+		}
+		if d, _ := r.end(l, next); d.Status != "done" {
+			r.Errorf("%+v", d)
+		}
+		if b := string(r.model.Requests()[1].Body); !strings.Contains(b, "no, do this") {
+			r.Errorf("%s", b)
+		}
+	}, call, ok)
+}
+
 func TestBudget(t *testing.T) {
 	b := &actors.Budget{MaxTurns: 2}
 	bubble(t, actors.Options{}, func(r *rig) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -373,3 +374,37 @@ clm.sleep(3600000)`))})
 		}
 	}, call)
 }
+
+// A transport of the embedder's that panics ends the turn, and no more.
+func TestATransportThatPanics(t *testing.T) {
+	r := newRig(t, actors.Options{}, ok)
+	e, err := actors.Start(context.Background(), actors.Options{Transport: panics{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := e.Spawn(context.Background(), actors.AgentOptions{Model: mock(1 << 20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := a.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		n, err := a.Submit("go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, _ := r.end(l, n); d.Status != "failed" || d.Kind != "panic" || !strings.Contains(d.Error, "the transport's own fault") {
+			t.Errorf("%+v", d)
+		}
+	}
+	if err := e.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	r.close()
+}
+
+type panics struct{}
+
+func (panics) RoundTrip(*http.Request) (*http.Response, error) { panic("the transport's own fault") }

@@ -103,7 +103,8 @@ type agent struct {
 	noTools bool
 
 	steering  []string     // given to the turn that runs, not in the conversation yet
-	follow    []string     // starts the next turn, or joins it
+	queue     []string     // said after the turn that runs was over: starts the next one
+	notes     []string     // from outside: starts the next turn or, after a cancel, joins it
 	store     *family.Node // nil: nothing is kept
 	questions []question
 	asked     uint64
@@ -151,7 +152,7 @@ func (a *agent) Receive(n *family.Node, c actor.Context, message any) {
 	case family.Gone:
 		a.pids = slices.DeleteFunc(a.pids, m.PID.Equal)
 	case msg.TurnSteered:
-		a.steering = a.steering[1:]
+		a.steering = a.steering[min(1, len(a.steering)):]
 	case family.Refused, msg.Accepted, msg.Rejected, msg.Submitted, msg.History:
 	default:
 		a.command(n, c, m)
@@ -285,10 +286,9 @@ func (a *agent) start(n *family.Node, c actor.Context, input []llm.Message, comp
 
 // begin starts a turn that was admitted. What waits joins it.
 func (a *agent) begin(n *family.Node, c actor.Context, input []llm.Message, compact bool) any {
-	if len(a.follow) > 0 && !compact {
-		waiting := llm.Message{Role: llm.RoleUser, Content: strings.Join(a.follow, "\n\n")}
-		input = append([]llm.Message{waiting}, input...)
-		a.follow = nil
+	if waiting := a.waiting(); waiting != "" && !compact {
+		input = append([]llm.Message{{Role: llm.RoleUser, Content: waiting}}, input...)
+		a.queue, a.notes = nil, nil
 	}
 	a.turns++
 	node, err := a.cfg.Host.StartTurn(n, c, TurnStart{
@@ -303,16 +303,21 @@ func (a *agent) begin(n *family.Node, c actor.Context, input []llm.Message, comp
 	return msg.Submitted{Turn: a.turns}
 }
 
+// waiting is the text that waits for the next turn.
+func (a *agent) waiting() string {
+	return strings.Join(slices.Concat(a.queue, a.notes), "\n\n")
+}
+
 func (a *agent) steer(n *family.Node, c actor.Context, text string) any {
 	if strings.TrimSpace(text) == "" {
 		return msg.Rejected{Err: msg.ErrEmpty}
 	}
-	if a.turn == nil || a.ended != nil {
-		if a.busy() {
-			a.follow = append(a.follow, text)
-			return msg.Submitted{Turn: a.turns + 1}
-		}
+	if !a.busy() {
 		return a.submit(n, c, llm.Message{Role: llm.RoleUser, Content: text})
+	}
+	if a.turn == nil || a.ended != nil || a.turn.Ending() {
+		a.queue = append(a.queue, text)
+		return msg.Submitted{Turn: a.turns + 1}
 	}
 	a.steering = append(a.steering, text)
 	n.Request(c, a.turn.PID(), msg.SteerTurn{Text: text})
@@ -324,7 +329,7 @@ func (a *agent) notify(n *family.Node, c actor.Context, text string) any {
 		return msg.Rejected{Err: msg.ErrEmpty}
 	}
 	if a.busy() {
-		a.follow = append(a.follow, text)
+		a.notes = append(a.notes, text)
 		return msg.Accepted{}
 	}
 	if r, ok := a.submit(n, c, llm.Message{Role: llm.RoleUser, Content: text}).(msg.Rejected); ok {

@@ -118,7 +118,7 @@ func (a *agent) closeTurn(n *family.Node, c actor.Context, cause error) {
 	d := a.settleTurn(n, cause)
 	a.endDropped()
 	if d.Status != "canceled" { // else whoever cancelled does not want it any more
-		a.follow = append(a.steering, a.follow...)
+		a.queue = append(a.steering, a.queue...)
 	}
 	a.steering = nil
 	a.closing, a.turn = &d, nil
@@ -180,7 +180,7 @@ func (a *agent) synced(n *family.Node, c actor.Context, m msg.SessionSynced) {
 // tell ends the turn for the outside, and starts the next one if text waits.
 func (a *agent) tell(n *family.Node, c actor.Context) {
 	d := *a.closing
-	next := len(a.follow) > 0 && d.Status != "canceled" // else it joins the next turn
+	next := len(a.queue) > 0 || len(a.notes) > 0 && d.Status != "canceled"
 	if next {
 		if err := a.cfg.Host.Admit(); err != nil {
 			next = false
@@ -188,7 +188,7 @@ func (a *agent) tell(n *family.Node, c actor.Context) {
 		}
 	}
 	if next {
-		d.Pending = len(a.follow)
+		d.Pending = len(a.queue) + len(a.notes)
 	}
 	a.last(n, d)
 	if next {
