@@ -3,7 +3,9 @@ package luavm
 import (
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/boxed"
 	"clm/luavm/internal/layout"
+	"clm/luavm/internal/number"
 )
 
 // What instructions allocate, in bytes, as measured on gopher-lua 1.1.2.
@@ -30,6 +32,8 @@ const (
 	watchCompare
 	watchIndex
 	watchLen
+	watchFor
+	watchLoop
 )
 
 // watched are the instructions whose memory or time depends on their operands. CONCAT is not among them: the compiler
@@ -46,7 +50,15 @@ var watched = [64]watch{
 	lua.OP_LE:         watchCompare,
 	lua.OP_GETTABLE:   watchIndex,
 	lua.OP_LEN:        watchLen,
+	lua.OP_FORPREP:    watchFor,
 }
+
+// watchedLoops is for threads in whose hook are loops.
+var watchedLoops = func() [64]watch {
+	w := watched
+	w[lua.OP_FORLOOP] = watchLoop
+	return w
+}()
 
 func (th *thread) peek(frame *layout.Frame, inst uint32, op watch) {
 	v, L := th.vm, th.L
@@ -76,9 +88,18 @@ func (th *thread) peek(frame *layout.Frame, inst uint32, op watch) {
 		}
 		v.Charge(L, int64(n)*slotBytes*5/2)
 	case watchCompare:
-		if s, ok := operand(L, frame, b).(lua.LString); ok {
-			v.left -= int64(len(s)) >> 6
+		switch x := operand(L, frame, b).(type) {
+		case lua.LString:
+			v.left -= int64(len(x)) >> 6
+		case lua.LNumber:
+			if _, ok := operand(L, frame, c).(number.Int); ok {
+				th.lend(frame, inst, op)
+			}
+		case number.Int:
+			th.lend(frame, inst, op)
 		}
+	case watchFor, watchLoop:
+		th.lend(frame, inst, op)
 	case watchIndex:
 		if s, ok := operand(L, frame, c).(lua.LString); ok {
 			v.left -= int64(len(s)) >> 4
@@ -92,6 +113,26 @@ func (th *thread) peek(frame *layout.Frame, inst uint32, op watch) {
 	}
 	if v.alloc > v.trigger {
 		v.overTrigger(0)
+	}
+}
+
+// lend has the hook prepare an instruction.
+func (th *thread) lend(frame *layout.Frame, inst uint32, op watch) {
+	switch op {
+	case watchCompare:
+		th.hook.Compare(th.L, frame, inst)
+	case watchFor:
+		th.hook.ForPrep(th.L, frame, inst)
+	case watchLoop:
+		th.hook.ForLoop(th.L, frame, inst)
+	}
+	if th.hook.Owes() {
+		th.mark = 0
+	}
+	th.watch = &watched
+	if th.hook.Loops() > 0 {
+		th.watch = &watchedLoops
+		th.vm.alloc += boxed.LoopBytes
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/boxed"
 	"clm/luavm/internal/layout"
 	"clm/luavm/internal/stdlib"
 )
@@ -29,6 +30,8 @@ type thread struct {
 	room  int // frames that may be on this thread
 	mark  int // frame from which on deeper has something to do
 	open  int // upvalues that may be open: an upper bound
+	watch *[64]watch
+	hook  boxed.Hook
 }
 
 // maxOpenUpvalues bounds the locals of one thread that closures have captured while their functions still run.
@@ -63,7 +66,7 @@ func raise(L *lua.LState) { panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: L
 // enter takes a thread for t with room for that many frames.
 func (t *Task) enter(room int) *thread {
 	th := threads.Get().(*thread)
-	th.vm, th.task, th.open = t.call.vm, t, 0
+	th.vm, th.task, th.open, th.watch = t.call.vm, t, 0, &watched
 	th.base, th.room, th.mark = maxFrames-room, room, t.deepest-maxFrames+room+1
 	th.L.G, th.L.Env = th.vm.g, th.vm.g.Global
 	t.threads = append(t.threads, th)
@@ -74,6 +77,8 @@ func (t *Task) enter(room int) *thread {
 func (th *thread) leave() {
 	t := th.task
 	t.threads = t.threads[:len(t.threads)-1]
+	th.hook.Pay(th.L) // an abort may have come before
+	th.hook.Reset()
 	layout.CloseUpvalues(th.L)
 	th.stack.SetSp(0)
 	layout.ClearFrame(th.L)
@@ -86,9 +91,16 @@ func (th *thread) leave() {
 	threads.Put(th)
 }
 
-// deeper is called when frame idx may be the deepest that the task has had. Each level may have grown the task's Go
-// stack, which stays grown while it waits.
+// deeper is called when frame idx may be the deepest that the task has had, and when the hook owes something. Each
+// level may have grown the task's Go stack, which stays grown while it waits.
 func (th *thread) deeper(idx int) {
+	if th.hook.Owes() {
+		th.hook.Pay(th.L)
+		th.setMark()
+		if idx < th.mark {
+			return
+		}
+	}
 	if idx >= th.room {
 		th.L.RaiseError("stack overflow")
 	}
@@ -98,8 +110,10 @@ func (th *thread) deeper(idx int) {
 		t.deepest = depth
 		th.vm.Charge(th.L, grown)
 	}
-	th.mark = min(t.deepest-th.base+1, th.room)
+	th.setMark()
 }
+
+func (th *thread) setMark() { th.mark = min(th.task.deepest-th.base+1, th.room) }
 
 // stackBytes is the Go stack of a task that was that many frames deep, beyond the few kilobytes of every task.
 func stackBytes(frames int) int64 { return int64(max(0, frames-4)) * frameStackBytes }
@@ -179,7 +193,7 @@ func (th *thread) Done() <-chan struct{} {
 		th.deeper(frame.Idx)
 	}
 	inst := frame.Fn.Proto.Code[frame.Pc-1]
-	if op := watched[inst>>26]; op != 0 {
+	if op := th.watch[inst>>26]; op != 0 {
 		th.peek(frame, inst, op)
 	}
 	return nil

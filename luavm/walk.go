@@ -90,7 +90,7 @@ func (w *walker) outcome(t *Task) {
 
 func (w *walker) thread(th *thread) {
 	regs := layout.Registers(th.L)
-	w.total += int64(cap(regs))*slotBytes + 400
+	w.total += int64(cap(regs))*slotBytes + th.hook.Bytes() + 400
 	for _, v := range regs[:layout.Top(th.L)] {
 		w.push(v)
 	}

@@ -220,7 +220,13 @@ func basePrint(a args) int {
 }
 
 func baseRawEqual(a args) int {
-	return a.push(lua.LBool(a.L.RawEqual(a.any(1), a.any(2))))
+	x, y := a.any(1), a.any(2)
+	equal := a.L.RawEqual(x, y)
+	if !equal && isNumber(x) && isNumber(y) {
+		order, ok := number.Compare(x, y)
+		equal = ok && order == 0
+	}
+	return a.push(lua.LBool(equal))
 }
 
 func baseRawGet(a args) int {

@@ -124,30 +124,49 @@ func helperFor(a args) int {
 	y := a.forNumber(limit, "limit")
 	z := a.forNumber(step, "step")
 	x := a.forNumber(init, "initial value")
-	if z == 0 {
+	if z == lua.LValue(lua.LNumber(0)) {
 		a.errorf("'for' step is zero")
 	}
-	first := math.Copysign(math.SmallestNonzeroFloat64, float64(z))
-	for _, v := range []lua.LNumber{x, y, z, lua.LNumber(first)} {
+	first := z
+	if !isInteger(x) || !isInteger(z) {
+		x, y, z = inFloats(x), inFloats(y), inFloats(z)
+		first = tiny(z)
+	} else if f, _ := number.ToFloat(y); math.Abs(f) < number.MaxExact && !isBoxed(x) && !isBoxed(z) {
+		first = tiny(z)
+	}
+	for _, v := range []lua.LValue{x, y, z, first} {
 		a.L.Push(v)
 	}
 	return 4
 }
 
+// tiny is the smallest number with the sign of the ordinary number z.
+func tiny(z lua.LValue) lua.LValue {
+	return lua.LNumber(math.Copysign(math.SmallestNonzeroFloat64, float64(z.(lua.LNumber))))
+}
+
+func inFloats(v lua.LValue) lua.LValue {
+	f, _ := number.ToFloat(v)
+	return lua.LNumber(f)
+}
+
+func isBoxed(v lua.LValue) bool {
+	_, ok := v.(number.Int)
+	return ok
+}
+
 func isInteger(v lua.LValue) bool {
 	f, ok := v.(lua.LNumber)
-	_, boxed := v.(number.Int)
-	return boxed || ok && number.IsInteger(f)
+	return isBoxed(v) || ok && number.IsInteger(f)
 }
 
 // forNumber returns a value of a numeric for; strings convert.
-func (a args) forNumber(v lua.LValue, what string) lua.LNumber {
+func (a args) forNumber(v lua.LValue, what string) lua.LValue {
 	n, ok := number.Coerce(v)
 	if !ok {
 		a.errorf("bad 'for' %s (number expected, got %s)", what, typeName(a.L, v))
 	}
-	f, _ := number.ToFloat(n)
-	return lua.LNumber(f)
+	return n
 }
 
 func helperAppend(a args) int {

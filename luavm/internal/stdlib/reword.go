@@ -56,7 +56,7 @@ var rewordings = []struct {
 		case a == b:
 			return "attempt to compare two " + a + " values"
 		}
-		return "attempt to compare " + plainType(a, b) + " with " + plainType(b, a)
+		return "attempt to compare " + plainType(a) + " with " + plainType(b)
 	}},
 	{"attempt to call a non-function object", func(string) string { return "attempt to call a table value" }},
 	{"attempt to index a non-table object(", func(rest string) string {
@@ -68,29 +68,15 @@ var rewordings = []struct {
 	}},
 	{"too many recursions in gettable", func(string) string { return "'__index' chain too long; possible loop" }},
 	{"too many recursions in settable", func(string) string { return "'__newindex' chain too long; possible loop" }},
-	{"for statement ", func(rest string) string {
-		what, ok := strings.CutSuffix(rest, " must be a number")
-		if !ok {
-			return ""
-		}
-		if what == "init" {
-			what = "initial value"
-		}
-		return "bad 'for' " + what + " (number expected)"
-	}},
 	{"registry overflow", func(string) string { return "stack overflow" }},
 }
 
-// plainType names a type for people. gopher-lua cannot compare a boxed integer
-// with other numbers; then "number" alone would not tell what is wrong.
-func plainType(typ, other string) string {
-	switch {
-	case typ != number.Int(0).Type().String():
-		return typ
-	case other == "number":
-		return "an integer beyond 2^53"
+// plainType names a type for people.
+func plainType(typ string) string {
+	if typ == number.Int(0).Type().String() {
+		return "number"
 	}
-	return "number"
+	return typ
 }
 
 func firstWord(s string) string {

@@ -10,6 +10,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/boxed"
 	"clm/luavm/internal/layout"
 	"clm/luavm/internal/syntax"
 )
@@ -82,21 +83,23 @@ func (v *testVM) setTypeMeta(typ lua.LValueType, mt *lua.LTable) {
 
 func (v *testVM) thread() *lua.LState {
 	t, _ := v.root.NewThread()
-	t.SetContext(testContext{context.Background(), v, t})
+	t.SetContext(testContext{context.Background(), v, t, &boxed.Hook{}})
 	return t
 }
 
 // testContext counts instructions by the calls of Done that gopher-lua makes.
 type testContext struct {
 	context.Context
-	v *testVM
-	L *lua.LState
+	v    *testVM
+	L    *lua.LState
+	hook *boxed.Hook
 }
 
 func (c testContext) Meter() Meter { return c.v }
 
 func (c testContext) Done() <-chan struct{} {
 	c.v.Burn(c.L, 1)
+	c.hook.Before(c.L)
 	return nil
 }
 

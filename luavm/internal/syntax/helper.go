@@ -53,9 +53,8 @@ const (
 	Eq
 	// Lt(a, b): a < b for any values, also boxed integers against fractions and
 	// operands of different types; metamethod __lt of a, else of b. Only code
-	// that names "__lt", "__le", "maxinteger" or "mininteger", or has a boxed
-	// literal or a shift that may give more than 2^53, calls it and Le; all other
-	// code compares natively.
+	// that names "__lt" or "__le" calls it and Le; all other code compares
+	// natively, boxed integers with numbers by way of a boxed.Hook.
 	Lt
 	// Le(a, b): a <= b, as Lt; metamethod __le only.
 	Le
@@ -64,13 +63,14 @@ const (
 	// Ge(a, b): b <= a.
 	Ge
 	// For(init, limit, step): checks the values of a numeric for whose step is
-	// not a literal, and in code that has boxed integers, and returns the three
-	// as LNumbers (boxed ones rounded), and as the fourth the smallest LNumber
-	// with the step's sign, which changes nothing that it is subtracted from and
-	// added to. Errors: "bad 'for' initial value (number
-	// expected, got string)" (limit, step alike; strings do not count as
-	// numbers), checked in the order limit, step, initial value, and
-	// "'for' step is zero".
+	// not a literal, and returns the three as numbers, as LNumbers (boxed ones
+	// rounded) where the first value or the step is no integer. The fourth result
+	// is the step for the first round: the smallest LNumber with the step's sign,
+	// which changes nothing that it is subtracted from and added to; or the step
+	// itself where integers beyond 2^53 may be met, which a boxed.Hook counts.
+	// Strings convert. Errors: "bad 'for' initial value (number expected, got
+	// table)" (limit, step alike), checked in the order limit, step, initial
+	// value, and "'for' step is zero".
 	For
 	// Append(t, n, …): stores the values from the third on as t[n+1], t[n+2], …
 	// without metamethods, and returns the table t.

@@ -267,11 +267,10 @@ func (p *parser) numberFor(name string, line int) ast.Stmt {
 }
 
 // checkFor has values checked that the instructions would take for something
-// else: a step of zero, boxed integers, fractions.
+// else: a step of zero, fractions.
 func (p *parser) checkFor(h *forValues, line int) ast.Stmt {
 	n, ok := literal(h.step)
-	_, fixed := literal(h.limit)
-	if ok && n.value() != 0 && h.exact() && (fixed || !p.boxed) {
+	if ok && n.value() != 0 && h.exact() {
 		return nil
 	}
 	names := []string{p.temp(), p.temp(), p.temp(), p.temp()}

@@ -64,7 +64,6 @@ func (p *parser) box(v int64, line int) ast.Expr {
 		p.index[v] = i
 		p.ints = append(p.ints, v)
 		p.needs[Int] = true
-		p.large = true
 	}
 	p.constant(strconv.Itoa(i+1), true)
 	e := at(&ast.AttrGetExpr{Object: p.hidden(boxesName, line), Key: integer(i+1, line)}, line)
@@ -122,9 +121,6 @@ func (p *parser) operation(op kind, a, b ast.Expr, line int) ast.Expr {
 		if floatZero(b) {
 			return p.arithmetic("/", a, b, line) // an infinity or NaN, not an error
 		}
-	}
-	if n, ok := literal(b); op == tShl || op == tShr && !(ok && n.i > 10) {
-		p.large = true
 	}
 	return p.call(operatorHelpers[op], line, single(a), single(b))
 }

@@ -25,8 +25,6 @@ type parser struct {
 
 	order bool // compare by helpers: see Lt
 	equal bool // compare by helpers: see Eq
-	boxed bool // numeric loops may meet boxed integers
-	large bool // there are literals or shifts that make boxed integers
 
 	used   []Helper
 	needs  [NumHelpers]bool

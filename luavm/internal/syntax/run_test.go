@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/boxed"
 	"clm/luavm/internal/stdlib"
 	"clm/luavm/internal/syntax"
 	"clm/luavm/internal/syntax/internal/reference"
@@ -32,7 +33,9 @@ type machine struct {
 
 type thread struct {
 	context.Context
-	m *machine
+	m    *machine
+	L    *lua.LState
+	hook *boxed.Hook
 }
 
 func (t thread) Meter() stdlib.Meter { return t.m }
@@ -42,6 +45,7 @@ func (t thread) Done() <-chan struct{} {
 	if t.m.left--; t.m.left < 0 {
 		panic("program does not end")
 	}
+	t.hook.Before(t.L)
 	return nil
 }
 
@@ -67,7 +71,7 @@ func newMachine() *machine {
 
 func (m *machine) thread() *lua.LState {
 	L, _ := m.root.NewThread()
-	L.SetContext(thread{context.Background(), m})
+	L.SetContext(thread{context.Background(), m, L, &boxed.Hook{}})
 	return L
 }
 

@@ -53,11 +53,7 @@ func Compile(name, source string) (*Chunk, error) {
 	if len(source) > MaxSource {
 		return nil, &Error{name, 1, fmt.Sprintf("source is too long (%d bytes, limit is %d)", len(source), MaxSource)}
 	}
-	boxed := strings.Contains(source, "maxinteger") || strings.Contains(source, "mininteger")
-	p, stmts, err := parse(name, source, boxed)
-	if err == nil && p.large && !boxed {
-		p, stmts, err = parse(name, source, true)
-	}
+	p, stmts, err := parse(name, source)
 	if err != nil {
 		return nil, err
 	}
@@ -71,13 +67,11 @@ func Compile(name, source string) (*Chunk, error) {
 	return &Chunk{Proto: proto, Helpers: p.used}, nil
 }
 
-// parse reads and lowers a chunk. boxed says whether it handles integers beyond
-// 2^53, which gopher-lua cannot compare with numbers.
-func parse(name, source string, boxed bool) (p *parser, stmts []ast.Stmt, err error) {
+// parse reads and lowers a chunk.
+func parse(name, source string) (p *parser, stmts []ast.Stmt, err error) {
 	p = &parser{lexer: lexer{file: name, src: source}}
-	p.order = boxed || strings.Contains(source, "__lt") || strings.Contains(source, "__le")
+	p.order = strings.Contains(source, "__lt") || strings.Contains(source, "__le")
 	p.equal = strings.Contains(source, "__eq")
-	p.boxed = boxed
 	defer func() {
 		if r := recover(); r != nil {
 			e, ok := r.(*Error)
