@@ -39,6 +39,7 @@ func TestJSONSchema(t *testing.T) {
 		`{"max_iterations":-1}`:          false,
 		`{"max_iterations":1.5}`:         false,
 		`{"autocompact_pct":101}`:        false,
+		`{"autocompact_pct":0}`:          true,
 		`{"mcp_servers":[{}]}`:           false,
 	} {
 		v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))

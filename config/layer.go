@@ -107,6 +107,9 @@ func (l *loader) build(name string, layers []layer) *Config {
 
 // complete fills in what depends on other values.
 func (c *Config) complete() {
+	if c.AutocompactPct == 0 {
+		c.AutocompactPct = defaultPct
+	}
 	for name, p := range c.Providers {
 		if p.Kind == "" {
 			p.Kind = "openai"

@@ -106,6 +106,7 @@ func (l *loader) run() *Config {
 		}
 	}
 	l.checkFallbacks(cfg)
+	l.checkPaths(cfg)
 	return cfg
 }
 

@@ -20,6 +20,9 @@ func (p luaParser) Unmarshal(b []byte) (map[string]any, error) {
 		return nil, err
 	}
 	m, ok := asMap(v)
+	if list, is := v.([]any); is && len(list) > 0 {
+		return nil, &Error{File: p.file, Line: scanKeys(string(b)).line(nil), Text: "returns a list: a setting is a name and a value, return { NAME = … }"}
+	}
 	if !ok {
 		return nil, &Error{File: p.file, Text: "must return a table: end the file with return { … }"}
 	}

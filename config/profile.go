@@ -40,7 +40,9 @@ func (c *Config) Profile(name string) (*Config, []Warning, error) {
 	if len(l.errs) > 0 {
 		return l.end(nil)
 	}
-	return l.end(l.build(name, []layer{defaults(), l.base, l.environ, l.flags, p}))
+	cfg := l.build(name, []layer{defaults(), l.base, l.environ, l.flags, p})
+	l.checkPaths(cfg)
+	return l.end(cfg)
 }
 
 // profile reads agents/NAME.lua, or the inline profile of the highest layer

@@ -70,6 +70,16 @@ func checkURL(v any) string {
 	return ""
 }
 
+// checkProviderNames holds that a SPEC can name each.
+func checkProviderNames(v any) string {
+	for _, name := range sortedKeys(v.(map[string]any)) {
+		if strings.Contains(name, "/") {
+			return fmt.Sprintf("%q: no name of a provider holds a '/', as provider/model-id is split at the first", name)
+		}
+	}
+	return ""
+}
+
 func checkHeaderNames(v any) string {
 	for name := range v.(map[string]any) {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool {

@@ -36,13 +36,16 @@ type Key struct {
 	check    func(any) string // what is wrong with a value of the right type; "" if nothing is
 }
 
+// defaultPct is what autocompact_pct is when nothing, or 0, is said.
+const defaultPct = 70
+
 // Schema returns the keys of config.lua. Profiles have the same but "agent".
 func Schema() []Key {
 	str := &Key{Type: String}
 	return []Key{
 		{Name: "agent", Type: String, Doc: "The profile that is used when none is named.", check: checkName},
 		{Name: "model", Type: String, Doc: "provider/model-id, or a bare model id on the active connection."},
-		{Name: "providers", Type: Map, Doc: "Connections by name.", Elem: &Key{Type: Table, Keys: providerKeys()}},
+		{Name: "providers", Type: Map, Doc: "Connections by name.", Elem: &Key{Type: Table, Keys: providerKeys()}, check: checkProviderNames},
 		{Name: "system_prompt", Type: String, Doc: "The system prompt."},
 		{Name: "tools", Type: Map, Doc: "Settings of plugins by file or tool name; a plugin sees its own as clm.config.", Elem: &Key{Type: Map, Elem: &Key{Type: Any}}},
 		{Name: "volatile_tools", Type: List, Doc: "Patterns of tool names whose older results are superseded by newer ones.", Elem: &Key{Type: String, check: checkGlob}},
@@ -51,7 +54,7 @@ func Schema() []Key {
 		{Name: "tool_rate", Type: Number, Default: int64(0), Doc: "Tool calls a second; 0 is no limit."},
 		{Name: "tool_burst", Type: Int, Min: 1, Default: int64(1), Doc: "Tool calls that may start at once under tool_rate."},
 		{Name: "context_size", Type: Int, Default: int64(0), Doc: "The model's window in tokens; 0 asks the server."},
-		{Name: "autocompact_pct", Type: Int, Min: 1, Max: 100, Default: int64(70), Doc: "Percent of the window at which the conversation is compacted."},
+		{Name: "autocompact_pct", Type: Int, Max: 100, Default: int64(defaultPct), Doc: "Percent of the window at which the conversation is compacted; 0 is 70."},
 		{Name: "disable_parallel_tool_calls", Type: Bool, Default: false, Doc: "Ask the model for one tool call at a time."},
 		{Name: "permissions", Type: Table, Doc: "Rules for gated tools by name, shell_exec:GLOB or file:GLOB; deny wins.", Keys: []Key{
 			{Name: "allow", Type: List, Elem: &Key{Type: String, check: checkRule}, Doc: "Rules that allow a call without a question."},
@@ -61,8 +64,8 @@ func Schema() []Key {
 		{Name: "subagents", Type: List, Elem: str, Doc: "Names of profiles that the agent tool may start."},
 		{Name: "plugins", Type: Map, Doc: "What a plugin may do beyond the sandbox, by its file name.", Elem: &Key{Type: Table, Keys: []Key{
 			{Name: "files", Type: Table, Doc: "Paths that the plugin may use without a question.", Keys: []Key{
-				{Name: "read", Type: List, Elem: str, Doc: "Files and folders that it may read."},
-				{Name: "write", Type: List, Elem: str, Doc: "Files and folders that it may write."},
+				{Name: "read", Type: List, Elem: str, Doc: "Files that it may read, and folders with all below them."},
+				{Name: "write", Type: List, Elem: str, Doc: "Files that it may write, and folders with all below them."},
 			}},
 		}}},
 	}
@@ -79,7 +82,7 @@ func providerKeys() []Key {
 		{Name: "fallback", Type: List, Elem: &Key{Type: String}, Doc: "Connections, or provider/model-id, to go on with in order when this one gives no answer."},
 		{Name: "models", Type: Map, Doc: "Models by id.", Elem: &Key{Type: Table, Keys: []Key{
 			{Name: "context_size", Type: Int, Doc: "The model's window in tokens."},
-			{Name: "autocompact_pct", Type: Int, Min: 1, Max: 100, Doc: "Percent of the window at which the conversation is compacted."},
+			{Name: "autocompact_pct", Type: Int, Max: 100, Doc: "Percent of the window at which the conversation is compacted; 0 is what holds for all models."},
 			{Name: "max_output_tokens", Type: Int, Doc: "The longest answer to ask for, in tokens."},
 			{Name: "price", Type: Table, Doc: "Dollars for a million tokens.", Keys: []Key{
 				{Name: "input", Type: Number, Doc: "Tokens of the prompt."},

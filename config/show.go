@@ -19,9 +19,6 @@ type Line struct {
 func (c *Config) Show() []Line {
 	var out []Line
 	leaves(c.merged, nil, func(path []string, v any) {
-		if path[0] == "agents" { // unmerged: their own values show where they run
-			return
-		}
 		value := c.load.hide.clean(luaText(v))
 		if s, ok := v.(string); ok && s != "" && isSecretPath(path, c.load.hide.texts, s) {
 			value = strconv.Quote(hidden)

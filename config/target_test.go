@@ -156,3 +156,19 @@ func TestSwitch(t *testing.T) {
 		t.Error("an unknown provider was taken")
 	}
 }
+
+// 0 means the default, as for every other number.
+func TestZeroAutocompact(t *testing.T) {
+	home := t.TempDir()
+	writeFile(t, home+"/clm/config.lua", `return { autocompact_pct = 0, model = "lab/m",
+		providers = { lab = { url = "http://lab", models = { m = { autocompact_pct = 0 } } } } }`)
+	for env, want := range map[string]int{"": 70, "CLM_AUTOCOMPACT_PCT=0": 70, "CLM_AUTOCOMPACT_PCT=40": 40} {
+		cfg, _, err := Load(Options{Env: []string{"XDG_CONFIG_HOME=" + home, env}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if target, err := cfg.Target(Choice{}); err != nil || target.AutocompactPct != want {
+			t.Errorf("%s: %d, %v; want %d", env, target.AutocompactPct, err, want)
+		}
+	}
+}
