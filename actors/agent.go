@@ -145,6 +145,15 @@ func (a *Agent) SetModel(ctx context.Context, m Model) error {
 // reloaded, with a set of a new [LoadPlugins].
 func (a *Agent) SetTools(t *Toolset) error { return a.do(setTools{t}) }
 
+// ReloadPlugins loads plugins anew and puts them in the place of those that the
+// agent has, between turns, else [ErrBusy]. Those whose file and settings are
+// the same keep their Lua state; the others lose it, with a notice. Plugins that
+// do not load are left out and returned. On an error nothing was changed.
+func (a *Agent) ReloadPlugins(ctx context.Context, o PluginOptions) ([]*PluginError, error) {
+	p, left := LoadPlugins(ctx, o)
+	return left, a.do(reloadPlugins{p})
+}
+
 // AddTool adds one tool; a name that is taken is an error.
 func (a *Agent) AddTool(t Tool) error { return a.do(addTool{t}) }
 

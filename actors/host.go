@@ -61,10 +61,11 @@ type settings struct {
 
 // The changes of settings that [host.Configure] knows.
 type (
-	setModel   struct{ model *resolved }
-	setTools   struct{ tools *Toolset }
-	addTool    struct{ tool Tool }
-	removeTool struct{ name string }
+	setModel      struct{ model *resolved }
+	setTools      struct{ tools *Toolset }
+	reloadPlugins struct{ plugins *Plugins }
+	addTool       struct{ tool Tool }
+	removeTool    struct{ name string }
 )
 
 func newHost(e *Engine, o AgentOptions, depth int) (*host, error) {
@@ -339,6 +340,11 @@ func (h *host) Configure(m any, busy bool) (known bool, drop []string, err error
 		h.setModel(m.model)
 	case setTools:
 		drop, err = h.change(h.whole(m.tools))
+	case reloadPlugins:
+		if busy {
+			return true, nil, msg.ErrBusy
+		}
+		drop, err = h.change(h.tools.Load().reloaded(m.plugins))
 	case addTool:
 		drop, err = h.change(h.tools.Load().with(GoTools{m.tool}))
 	case removeTool:

@@ -2,6 +2,8 @@ package actors_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,9 +48,9 @@ func TestABrokenVMIsRenewed(t *testing.T) {
 	}, callOf("c1", "t", "{}"), callOf("c2", "t", `{"grow":true}`), callOf("c3", "t", "{}"), ok, callOf("d1", "t", "{}"), ok)
 }
 
-// Plugins are reloaded between turns: unchanged ones keep their state, changed
-// ones lose it with a notice.
-func TestReloadPlugins(t *testing.T) {
+// Another set of tools: unchanged plugins keep their state, changed ones lose
+// it with a notice.
+func TestSetTools(t *testing.T) {
 	bubble(t, actors.Options{}, func(r *rig) {
 		other := strings.ReplaceAll(counter, `"t"`, `"u"`)
 		a, l := r.spawn(actors.AgentOptions{Tools: r.tools(nil, counter, other)})
@@ -73,7 +75,71 @@ func TestReloadPlugins(t *testing.T) {
 				r.Error("the plugin without tools is alive")
 			}
 		}
-	}, "!tool c1@0 t {}\n!tool c2@1 u {}\n!finish tool_calls\n", ok, "!tool c3@0 t {}\n!tool c4@1 u {}\n!finish tool_calls\n", ok)
+	}, twice(1), ok, twice(3), ok)
+}
+
+// twice is a call of t and one of u.
+func twice(n int) string {
+	return fmt.Sprintf("!tool c%d@0 t {}\n!tool c%d@1 u {}\n!finish tool_calls\n", n, n+1)
+}
+
+// The folders are read again between turns.
+func TestReloadPlugins(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, source string) {
+		if err := os.WriteFile(filepath.Join(dir, name+".lua"), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := strings.ReplaceAll(counter, `"t"`, `"u"`)
+	write("a", counter)
+	write("b", other)
+	o := actors.PluginOptions{Dirs: []string{dir}}
+	r := newRig(t, actors.Options{}, twice(1), ok, "!sleep 50\n"+twice(3), ok, twice(5), ok)
+	first := actors.GoTools{{Name: "first", NoPrompt: true, Run: says("x")}}
+	a, l := r.spawn(actors.AgentOptions{Tools: r.tools(first)})
+	reload := func(want int) {
+		left, err := a.ReloadPlugins(context.Background(), o)
+		if err != nil || len(left) != want {
+			t.Errorf("%v are left out, %v", left, err)
+		}
+	}
+	reload(0)
+	r.turn(a, l, "go")
+	write("b", strings.ReplaceAll(other, "n=", "m="))
+	write("c", "this is no Lua")
+	reload(1)
+	n, err := a.Submit("again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.ReloadPlugins(context.Background(), o); !errors.Is(err, actors.ErrBusy) {
+		t.Errorf("in a turn: %v", err)
+	}
+	_, events := r.end(l, n)
+	if got := results(events); got["c3"] != "n=2" || got["c4"] != "m=1" {
+		t.Errorf("results %q", got)
+	}
+	if n := notices(events); len(n) != 1 || !strings.Contains(n[0], "plugin b was changed or removed") {
+		t.Errorf("notices %q", n)
+	}
+	if err := os.Remove(filepath.Join(dir, "b.lua")); err != nil {
+		t.Fatal(err)
+	}
+	reload(1)
+	_, events = r.turn(a, l, "once more")
+	if got := results(events); got["c5"] != "n=3" || !strings.Contains(got["c6"], "unknown tool") {
+		t.Errorf("results %q", got)
+	}
+	if got := offered(r, 4); !slices.Equal(got, []string{"first", "t"}) {
+		t.Errorf("offered %v", got)
+	}
+	// A plugin cannot take a tool's name: then all stays as it was.
+	write("d", strings.ReplaceAll(counter, `"t"`, `"first"`))
+	if _, err := a.ReloadPlugins(context.Background(), o); err == nil || len(a.Tools()) != 2 {
+		t.Errorf("%v, %d tools", err, len(a.Tools()))
+	}
+	r.close()
 }
 
 // Tools may go while a call of theirs waits for its permission.

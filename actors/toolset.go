@@ -122,6 +122,17 @@ func (t *Toolset) without(name string) (*Toolset, error) {
 	return NewToolset(some(slices.DeleteFunc(slices.Clone(t.order), func(e *entry) bool { return e.tool.Name == name })))
 }
 
+// reloaded is the set with other plugins in the place of its own.
+func (t *Toolset) reloaded(p *Plugins) (*Toolset, error) {
+	old := t.entries()
+	at := slices.IndexFunc(old, func(e *entry) bool { return e.plugin != nil })
+	if at < 0 {
+		at = len(old)
+	}
+	rest := slices.DeleteFunc(slices.Clone(old[at:]), func(e *entry) bool { return e.plugin != nil })
+	return NewToolset(some(old[:at]), p, some(rest))
+}
+
 type some []*entry
 
 func (s some) entries() []*entry { return s }
