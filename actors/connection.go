@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,9 +31,9 @@ type connections struct {
 // agents share it.
 type resolved struct {
 	Model
-	conns  []model.Connection
-	origin string
-	window *window
+	conns   []model.Connection
+	origins []string // of each connection's reasoning, see [llm.Reasoning]
+	window  *window
 }
 
 // window is what a server says of a model's context window, asked for once.
@@ -73,7 +74,7 @@ func (r *connections) resolve(m Model, rt http.RoundTripper) (*resolved, error) 
 	if r.last != nil && reflect.DeepEqual(r.last.Model, m) {
 		return r.last, nil
 	}
-	out := &resolved{Model: m.clone(), origin: string(m.Connection.Kind) + "/" + m.ID}
+	out := &resolved{Model: m.clone()}
 	for i, f := range append([]Model{m}, m.Fallback...) {
 		client, key, err := r.client(f.Connection, rt)
 		if err != nil {
@@ -83,11 +84,12 @@ func (r *connections) resolve(m Model, rt http.RoundTripper) (*resolved, error) 
 			Name: f.Connection.Name, Client: client, Limiter: r.limiters.For(f.Connection, f.RateTokensPerSec, f.RateBurst),
 		}
 		if i > 0 {
-			mc.Model, mc.MaxTokens = f.ID, f.MaxOutputTokens
+			mc.Model, mc.MaxTokens = cmp.Or(f.ID, m.ID), f.MaxOutputTokens
 		} else {
 			out.window = r.window(key + m.ID)
 		}
 		out.conns = append(out.conns, mc)
+		out.origins = append(out.origins, string(f.Connection.Kind)+"/"+cmp.Or(mc.Model, m.ID))
 	}
 	r.last = out
 	return out, nil

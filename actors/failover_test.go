@@ -100,6 +100,29 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// A turn stays with the connection that answered: it does not wait for the
+// first before each of its requests, and what the other one thought goes back to
+// it. The next turn begins with the first again.
+func TestTurnStaysWithAFallback(t *testing.T) {
+	const thought = "!sse\ndata: {\"choices\":[{\"delta\":{\"reasoning_content\":\"deep\",\"tool_calls\":[{\"id\":\"c1\",\"function\":{\"name\":\"t\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n"
+	bubble(t, actors.Options{}, func(r *rig) {
+		a, l := r.spawn(actors.AgentOptions{Model: pair(), Tools: r.tools(goTool(says("done")))})
+		d, events := r.turn(a, l, "go")
+		if d.Text != "ok" || len(notices(events)) != 1 {
+			r.Errorf("%+v, notices %q", d, notices(events))
+		}
+		r.turn(a, l, "go")
+		if got := asked(r); !slices.Equal(got, []string{first, second, second, first}) {
+			r.Errorf("asked %q", got)
+		}
+		for i, back := range []bool{false, false, true, false} {
+			if got := strings.Contains(string(r.model.Requests()[i].Body), `"reasoning_content":"deep"`); got != back {
+				r.Errorf("request %d has the reasoning: %v", i+1, got)
+			}
+		}
+	}, "!status 401\nno\n", thought, ok, ok)
+}
+
 // The last of a chain ends the turn, and the next turn begins with the first.
 func TestFailoverEnds(t *testing.T) {
 	const refused = "!status 401\nno\n"

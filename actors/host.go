@@ -150,7 +150,7 @@ func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*f
 	probe := h.probe(m)
 	cfg := turn.Config{
 		ID: t.ID, Agent: n.PID(), History: t.History, Compact: t.Compact,
-		System: h.opts.System, Model: m.ID, Origin: m.origin,
+		System: h.opts.System, Model: m.ID, Origins: m.origins,
 		Tools:  func() []llm.Tool { return h.offer().tools() },
 		Stream: !h.opts.NoStream, Sequential: h.opts.Sequential, MaxIterations: iterations(h.opts.MaxIterations),
 		Volatile: h.volatile, NoTools: t.NoTools, MaxOutputTokens: m.MaxOutputTokens,
@@ -158,8 +158,8 @@ func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*f
 		Probe: probe,
 		Spend: func(u llm.Usage) error { return h.opts.Budget.spend(u, m.Price.Of(u)) },
 		Price: m.Price.Of,
-		SpawnModel: func(n *family.Node, c actor.Context) (*family.Node, error) {
-			return n.Spawn(c, model.Spec(model.Config{Agent: h.handle.node.PID(), Turn: t.ID, Connections: m.conns, Rand: jitter}))
+		SpawnModel: func(n *family.Node, c actor.Context, first int) (*family.Node, error) {
+			return n.Spawn(c, model.Spec(model.Config{Agent: h.handle.node.PID(), Turn: t.ID, Connections: m.conns, First: first, Rand: jitter}))
 		},
 		SpawnTool: func(n *family.Node, c actor.Context, call llm.ToolCall) (*family.Node, error) {
 			return h.spawnTool(n, c, t.ID, call.Name, call.ID, 0)

@@ -56,8 +56,9 @@ type AskModel struct {
 
 // ModelAnswered is the model's whole answer, or why there is none.
 type ModelAnswered struct {
-	Response *llm.Response
-	Err      error
+	Response   *llm.Response
+	Err        error
+	Connection int // that was asked last: 0 is the configured one, then its fallbacks
 }
 
 // RunTool runs one call. From the turn (or a task) to a toolcall; answered by

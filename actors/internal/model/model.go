@@ -32,12 +32,13 @@ type Config struct {
 	Agent       *actor.PID
 	Turn        uint64
 	Connections []Connection
+	First       int            // of the connections, the one to begin with
 	Rand        func() float64 // in [0, 1), for jitter
 }
 
 // Spec describes a model's actor.
 func Spec(cfg Config) family.Spec {
-	return family.Spec{Kind: family.KindModel, Behavior: &model{cfg: cfg}}
+	return family.Spec{Kind: family.KindModel, Behavior: &model{cfg: cfg, at: cfg.First}}
 }
 
 type model struct {
@@ -163,6 +164,7 @@ func othersMayAnswer(e *llm.Error) bool {
 }
 
 func (m *model) answer(n *family.Node, c actor.Context, a msg.ModelAnswered) {
+	a.Connection = m.at
 	n.Request(c, c.Parent(), a)
 	n.Stop()
 }

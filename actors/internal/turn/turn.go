@@ -25,7 +25,7 @@ type Config struct {
 
 	System          string
 	Model           string
-	Origin          string            // whose reasoning may be sent back
+	Origins         []string          // of each connection: whose reasoning may be sent back to it
 	Tools           func() []llm.Tool // as of now; safe from any goroutine
 	Stream          bool
 	Sequential      bool // one tool call at a time, and the model is asked for no more
@@ -43,7 +43,8 @@ type Config struct {
 	Spend func(u llm.Usage) error
 	Price func(u llm.Usage) float64
 
-	SpawnModel func(n *family.Node, c actor.Context) (*family.Node, error)
+	// SpawnModel makes the actor of a request that begins with this connection.
+	SpawnModel func(n *family.Node, c actor.Context, connection int) (*family.Node, error)
 	SpawnTool  func(n *family.Node, c actor.Context, call llm.ToolCall) (*family.Node, error)
 }
 
@@ -70,6 +71,7 @@ type turn struct {
 	batch      *batch
 	seen       map[string]int // identical calls with identical results
 	done       bool
+	conn       int // the connection that answered last
 	model      *family.Node
 	onModel    func(n *family.Node, c actor.Context, m msg.ModelAnswered)
 }
@@ -85,6 +87,9 @@ func (t *turn) Receive(n *family.Node, c actor.Context, message any) {
 		t.steer = append(t.steer, m.Text)
 	case msg.ModelAnswered:
 		t.model = nil
+		if m.Err == nil {
+			t.conn = m.Connection // the turn stays with it
+		}
 		t.onModel(n, c, m)
 	case msg.ToolStarted:
 		t.callBegun(n, c, m)
@@ -203,7 +208,7 @@ func (t *turn) ask(n *family.Node, c actor.Context) {
 		return
 	}
 	req := &llm.Request{
-		Model: t.cfg.Model, System: t.cfg.System, Messages: t.cfg.History.Request(t.cfg.Origin),
+		Model: t.cfg.Model, System: t.cfg.System, Messages: t.cfg.History.Request(t.cfg.Origins[t.conn]),
 		Stream: t.cfg.Stream, DisableParallelToolCalls: t.cfg.Sequential, MaxTokens: t.cfg.MaxOutputTokens,
 	}
 	if !t.cfg.NoTools {
@@ -213,7 +218,7 @@ func (t *turn) ask(n *family.Node, c actor.Context) {
 }
 
 func (t *turn) send(n *family.Node, c actor.Context, ask msg.AskModel, then func(*family.Node, actor.Context, msg.ModelAnswered)) {
-	node, err := t.cfg.SpawnModel(n, c)
+	node, err := t.cfg.SpawnModel(n, c, t.conn)
 	if err != nil {
 		if !n.Ending() { // else the turn is being cancelled
 			t.finish(n, c, err, "internal")
