@@ -178,11 +178,19 @@ func apiSleep(a api) int {
 }
 
 func apiReadFile(a api) int {
-	return a.answered(a.t.await(ReadFile{Path: a.path(1), MaxBytes: a.v.free()}))
+	path := a.str(1)
+	if problem := checkPath(path); problem != "" {
+		return a.failed(problem)
+	}
+	return a.answered(a.t.await(ReadFile{Path: path, MaxBytes: a.v.free()}))
 }
 
 func apiWriteFile(a api) int {
-	if in := a.t.await(WriteFile{Path: a.path(1), Content: a.str(2)}); in.Err != "" {
+	path, content := a.str(1), a.str(2)
+	if problem := checkPath(path); problem != "" {
+		return a.failed(problem)
+	}
+	if in := a.t.await(WriteFile{Path: path, Content: content}); in.Err != "" {
 		return a.failed(in.Err)
 	}
 	a.L.Push(lua.LTrue)
@@ -259,12 +267,14 @@ func (a api) str(n int) string {
 	return s
 }
 
-func (a api) path(n int) string {
-	p := a.str(n)
-	if p == "" || len(p) > 4096 {
-		a.raise("bad argument #%d to '%s' (a path has 1 to 4096 bytes)", n, a.name)
+func checkPath(p string) (problem string) {
+	switch {
+	case p == "":
+		return "the path is empty"
+	case len(p) > 4096:
+		return fmt.Sprintf("the path has %d bytes, more than 4096", len(p))
 	}
-	return p
+	return ""
 }
 
 func (a api) milliseconds(n int) time.Duration {

@@ -41,7 +41,11 @@ func jsonLibrary() *lua.LTable {
 			return 1
 		}},
 		{"decode", func(a api) int {
-			v, err := jsonlua.Decode(a.L, a.str(1))
+			text, ok := number.ToString(a.L.Get(1))
+			if !ok {
+				return a.failed("json: a string expected, got " + a.typeName(1))
+			}
+			v, err := jsonlua.Decode(a.L, text)
 			if err != nil {
 				return a.failed(err.Error())
 			}
