@@ -391,3 +391,17 @@ func TestRefusedTogetherDoesNotComeBackTogether(t *testing.T) {
 		}
 	})
 }
+
+// Relative file: rules mean the folder that the file tools work in.
+func TestFileRulesBeginInTheWorkingFolder(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, actors.Options{}, callOf("c1", "write_file", `{"path":"a/ok","content":"x"}`), callOf("c2", "write_file", `{"path":"a/no/x","content":"x"}`), ok)
+	a, l := r.spawn(actors.AgentOptions{
+		Builtins: &actors.Builtins{Dir: dir}, Permissions: actors.Permissions{Allow: []string{"file:a/**"}, Deny: []string{"file:a/no/*"}},
+	})
+	_, events := r.turn(a, l, "go")
+	if got := results(events); !strings.HasPrefix(got["c1"], "wrote 1 bytes") || !strings.Contains(got["c2"], "denied by the rule") {
+		t.Errorf("results %q", got)
+	}
+	r.close()
+}

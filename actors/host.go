@@ -36,12 +36,12 @@ type host struct {
 	model    *resolved
 	tools    atomic.Pointer[Toolset] // without those of MCP servers, see offer
 	offered  atomic.Pointer[offered]
-	depth    int          // of sub-agents above
-	builtins *builtin.Set // nil: none
-	children atomic.Int32 // live sub-agents
-	begun    atomic.Int64 // sub-agents that ever were
-	rules    *permit.Rules
-	own      *permit.Rules // of a sub-agent: what these deny is denied, too; nil for others
+	depth    int                          // of sub-agents above
+	builtins *builtin.Set                 // nil: none
+	children atomic.Int32                 // live sub-agents
+	begun    atomic.Int64                 // sub-agents that ever were
+	rules    atomic.Pointer[permit.Rules] // sub-agents that start read them, too
+	own      *permit.Rules                // of a sub-agent: what these deny is denied, too; nil for others
 	rate     *rate.Limiter
 	volatile func(string) bool
 	percent  atomic.Int64        // of the window, where the conversation is compacted
@@ -79,7 +79,7 @@ func newHost(e *Engine, o AgentOptions, depth int) (*host, error) {
 	if h.volatile, err = matcher(o.Volatile); err != nil {
 		return nil, err
 	}
-	if err := h.permissions(o.Permissions); err != nil {
+	if err := h.permissions(o.Permissions, o.Builtins); err != nil {
 		return nil, err
 	}
 	if o.ToolRate > 0 {
@@ -124,8 +124,15 @@ func (h *host) whole(t *Toolset) (*Toolset, error) {
 	return NewToolset(own, t)
 }
 
-func (h *host) permissions(p Permissions) (err error) {
-	h.rules, err = permit.New(permit.Options{Allow: p.Allow, Deny: p.Deny, AllowAll: p.AllowAll, Dir: h.e.dir, Home: h.e.home})
+// permissions compiles the rules. Relative paths in them begin where those of
+// the file tools do.
+func (h *host) permissions(p Permissions, b *Builtins) error {
+	dir := h.e.dir
+	if b != nil {
+		dir = cmp.Or(b.Dir, dir)
+	}
+	rules, err := permit.New(permit.Options{Allow: p.Allow, Deny: p.Deny, AllowAll: p.AllowAll, Dir: dir, Home: h.e.home})
+	h.rules.Store(rules)
 	return err
 }
 
@@ -272,7 +279,7 @@ func (h *host) Decide(p msg.PrepareTool) (agent.Verdict, string) {
 			return agent.Deny, why
 		}
 	}
-	switch v, why := h.rules.Decide(q); {
+	switch v, why := h.rules.Load().Decide(q); {
 	case v == permit.Allow:
 		return agent.Allow, why
 	case v == permit.Deny:
@@ -284,7 +291,9 @@ func (h *host) Decide(p msg.PrepareTool) (agent.Verdict, string) {
 }
 
 // Remember implements [agent.Host].
-func (h *host) Remember(p msg.PrepareTool, allow bool) { h.rules = h.rules.Remember(h.query(p), allow) }
+func (h *host) Remember(p msg.PrepareTool, allow bool) {
+	h.rules.Store(h.rules.Load().Remember(h.query(p), allow))
+}
 
 // Question implements [agent.Host].
 func (h *host) Question(p msg.PrepareTool) string { return permit.Question(h.query(p), p.Reason) }

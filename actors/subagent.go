@@ -138,7 +138,7 @@ func (s *subAgent) start(n *family.Node, c actor.Context, m connected) {
 		return
 	}
 	h.first = nil
-	h.own, h.rules = h.rules, s.above.rules
+	h.own = h.rules.Swap(s.above.rules.Load())
 	if s.above.own != nil {
 		h.own = s.above.own.Denying(h.own)
 	}
