@@ -31,6 +31,8 @@ type Options struct {
 	Reserved func(name string) string
 	// Tools is what the learning load registered. A later load that registers others fails. nil: this load learns.
 	Tools []Tool
+	// Refused is what VM.Refused gave after the learning load: a later load refuses these names in the same words.
+	Refused map[string]string
 	// Log receives the text of print and ctx:log, called from the goroutine of the Step. nil: off.
 	// Neither it nor Reserved may run Lua.
 	Log func(text string)

@@ -97,8 +97,15 @@ func apiToolRegister(a api) int {
 	if !ok {
 		a.raise("clm.tool_register: invoke of tool %s is a %s, not a function", name, number.TypeName(a.L.GetField(def, "invoke")))
 	}
-	if a.v.opts.Tools == nil { // learning
+	switch known := a.v.known(name); {
+	case a.v.opts.Tools == nil: // learning
 		a.v.tools = append(a.v.tools, a.definition(name, def))
+		a.checkOptions(name, def)
+	case known != nil:
+		a.v.registered += known.size()
+	default: // as when learning, if that refused it
+		a.definition(name, def)
+		a.raise("clm.tool_register: tool %s was not registered when the plugin was first loaded", name)
 	}
 	if a.v.invokes == nil {
 		a.v.invokes = map[string]*lua.LFunction{}
@@ -150,7 +157,7 @@ func (a api) definition(name string, def *lua.LTable) Tool {
 		a.raise("clm.tool_register: tool %s: %v", tool.Name, err)
 	}
 	tool.Schema = schema
-	a.v.registered += len(tool.Description) + len(schema)
+	a.v.registered += tool.size()
 	if a.v.registered > maxRegistered {
 		a.raise("clm.tool_register: the descriptions and schemas of the plugin are longer than %d bytes", maxRegistered)
 	}
@@ -177,16 +184,31 @@ func (v *VM) nameProblem(name string) string {
 		return fmt.Sprintf("tool name %s: a name has 1 to 64 of the characters A-Z a-z 0-9 _ -", quote(name))
 	case v.invokes[name] != nil:
 		return fmt.Sprintf("tool %s is already registered by this plugin", name)
-	case v.opts.Tools != nil:
-		if !slices.ContainsFunc(v.opts.Tools, func(t Tool) bool { return t.Name == name }) {
-			return fmt.Sprintf("tool %s was not registered when the plugin was first loaded", name)
-		}
-	case len(v.tools) >= maxTools:
+	case len(v.invokes) >= maxTools:
 		return fmt.Sprintf("the plugin has registered %d tools, the limit", maxTools)
-	case v.opts.Reserved != nil:
-		if reason := v.opts.Reserved(name); reason != "" {
-			return fmt.Sprintf("tool name %s is taken: %s", name, reason)
+	}
+	reason := v.opts.Refused[name]
+	if v.opts.Tools == nil && v.opts.Reserved != nil {
+		if reason = v.opts.Reserved(name); reason != "" {
+			if v.refused == nil {
+				v.refused = map[string]string{}
+			}
+			v.refused[name] = reason
 		}
+	}
+	if reason != "" {
+		return fmt.Sprintf("tool name %s is taken: %s", name, reason)
 	}
 	return ""
 }
+
+// known is the tool of that name which the learning load registered, if it is over.
+func (v *VM) known(name string) *Tool {
+	i := slices.IndexFunc(v.opts.Tools, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &v.opts.Tools[i]
+}
+
+func (t *Tool) size() int { return len(t.Description) + len(t.Schema) }

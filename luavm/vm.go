@@ -3,6 +3,7 @@ package luavm
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,8 @@ type VM struct {
 	rand       *stdlib.Rand
 	calls      []*Call // not ended
 	tools      []Tool
+	refused    map[string]string
+	warnings   []string
 	invokes    map[string]*lua.LFunction
 	registered int    // bytes of descriptions and schemas
 	started    bool   // the load-time code was started
@@ -139,6 +142,21 @@ func (v *VM) Tools() []Tool {
 		return nil
 	}
 	return slices.Clone(v.tools)
+}
+
+// Refused is the names that the learning load was not allowed to register, with the reasons that Options.Reserved gave.
+func (v *VM) Refused() map[string]string {
+	v.acquire()
+	defer v.release()
+	return maps.Clone(v.refused)
+}
+
+// Warnings is what the learning load did that is likely a slip but no error: options of clm.tool_register that do not
+// exist. The log has them too.
+func (v *VM) Warnings() []string {
+	v.acquire()
+	defer v.release()
+	return slices.Clone(v.warnings)
 }
 
 // Broken says why the VM is of no more use: an aborted call left it over its memory limit, or Go code failed in it.

@@ -40,6 +40,7 @@ type Case struct {
 	path     string
 	head     string // above the first section
 	sections []section
+	warnings []string // about the plugin that was played
 }
 
 type section struct{ title, text string }

@@ -28,12 +28,14 @@ func (c *Case) Play(ctx context.Context) (*Case, error) {
 		out.sections = append(out.sections, s)
 	}
 	if p.vm != nil {
+		out.warnings = p.vm.Warnings()
 		p.vm.Close()
 	}
 	return out, nil
 }
 
-// Check plays the case file at path and tells what differs, one text a section; none when the case holds.
+// Check plays the case file at path and tells what differs, one text a section, and what luavm.VM.Warnings has about
+// the plugin; none when the case holds.
 func Check(ctx context.Context, path string) (differences []string, err error) {
 	want, got, err := playFile(ctx, path)
 	if err != nil {
@@ -43,6 +45,9 @@ func Check(ctx context.Context, path string) (differences []string, err error) {
 		if g := got.sections[i]; g != w {
 			differences = append(differences, fmt.Sprintf("%s: -- %s --\nwant: %s\ngot:  %s", path, w.title, w.text, g.text))
 		}
+	}
+	for _, w := range got.warnings {
+		differences = append(differences, path+": "+w)
 	}
 	return differences, nil
 }
