@@ -2,11 +2,14 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"math/big"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const (
@@ -16,11 +19,21 @@ const (
 )
 
 // decode decodes JSON with its numbers as they are written, and refuses what
-// no honest caller sends and the validator would choke on.
+// no honest caller sends and would take long to compute with.
 func decode(text string) (any, error) {
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var value any
+	switch err := d.Decode(&value); {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("it is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("it ends too early")
+	case err != nil:
 		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("there is more after its end, at byte %d", d.InputOffset())
 	}
 	return value, sane(value, 0)
 }
@@ -60,4 +73,58 @@ func saneNumber(s string) error {
 		return fmt.Errorf("the number %.40s is out of range", s)
 	}
 	return nil
+}
+
+// rational gives the exact value of a sane number.
+func rational(n json.Number) *big.Rat {
+	r, ok := new(big.Rat).SetString(string(n))
+	if !ok {
+		return new(big.Rat) // cannot be: JSON's numbers are a part of those of Rat
+	}
+	return r
+}
+
+func isInteger(n json.Number) bool {
+	return !strings.ContainsAny(string(n), ".eE") || rational(n).IsInt()
+}
+
+// canonical gives equal texts for equal values: of objects in any order, and
+// of numbers however they are written.
+func canonical(value any) string {
+	var b strings.Builder
+	writeCanonical(&b, value)
+	return b.String()
+}
+
+func writeCanonical(b *strings.Builder, value any) {
+	switch v := value.(type) {
+	case nil:
+		b.WriteString("null")
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	case string:
+		b.WriteString(strconv.Quote(v))
+	case json.Number:
+		if strings.ContainsAny(string(v), ".eE") || v == "-0" {
+			b.WriteString(rational(v).RatString())
+		} else {
+			b.WriteString(string(v))
+		}
+	case []any:
+		b.WriteByte('[')
+		for _, e := range v {
+			writeCanonical(b, e)
+			b.WriteByte(',')
+		}
+		b.WriteByte(']')
+	case map[string]any:
+		b.WriteByte('{')
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			b.WriteString(strconv.Quote(name))
+			b.WriteByte(':')
+			writeCanonical(b, v[name])
+			b.WriteByte(',')
+		}
+		b.WriteByte('}')
+	}
 }

@@ -15,5 +15,5 @@ func ExampleNormalise() {
 	// Output:
 	// {"properties":{"n":{"type":"integer"}},"type":"object"} <nil>
 	// the arguments do not fit the tool's schema:
-	// - at '/n': got string, want integer <nil>
+	// - at /n: got string, want integer <nil>
 }

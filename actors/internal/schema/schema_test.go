@@ -39,9 +39,9 @@ func TestCheck(t *testing.T) {
 		{"{}", ` `, nil},
 		{order, ``, []string{"missing property 'id'"}},
 		{order, `{"id":"1","lines":[1,"2",3,true],"x":1}`, []string{
-			"at '/id': got string, want integer", "at '/lines/1': got string", "at '/lines/3': got boolean", "'x' not allowed",
+			"at /id: got string, want integer", "at /lines/1: got string, want integer", "at /lines/3: got boolean", "unknown property 'x'; known are 'id', 'lines', 'unit'",
 		}},
-		{order, `{"id":1,"unit":"stone"}`, []string{"at '/unit'", "'kg'"}},
+		{order, `{"id":1,"unit":"stone"}`, []string{"at /unit: got 'stone', want one of 'kg', 'lb'"}},
 		{order, `[]`, []string{"must be a JSON object"}},
 		{"{}", `null`, []string{"must be a JSON object"}},
 		{order, `{"id":1}x`, []string{"no valid JSON"}},
@@ -81,6 +81,8 @@ func TestReachesNothingOutside(t *testing.T) {
 		`{"$schema":"file://` + secret + `"}`,
 		`{"$schema":"https://example.com/own-dialect","type":"object"}`,
 		`{"$id":"file:///etc/","$ref":"hosts"}`,
+		`{"properties":{"a":{"$id":"file:///etc/","$ref":"#/hosts"}}}`,
+		`{"$dynamicRef":"file://` + secret + `"}`,
 	} {
 		got, err := Compile(json.RawMessage(s))
 		if err == nil || strings.Contains(err.Error(), "SECRET") {
@@ -93,6 +95,8 @@ func TestCannotCompile(t *testing.T) {
 	for _, s := range []string{
 		``, `{`, `5`, `{"type":"objekt"}`, `{"properties":{"a":{"pattern":"(?=x)"}}}`, `{"properties":{"a":{"maximum":1e999999999}}}`,
 		`{"$ref":"#/$defs/none"}`, `{"required":null}`, strings.Repeat(`{"not":`, 1000) + `{}` + strings.Repeat("}", 1000),
+		`{"properties":[]}`, `{"minLength":-1}`, `{"maxItems":1.5}`, `{"minimum":"1"}`, `{"multipleOf":0}`, `{"enum":5}`, `{"allOf":{}}`, `{"uniqueItems":1}`,
+		`{"pattern":"` + strings.Repeat("a", maxPattern+1) + `"}`, `{"properties":{"` + strings.Repeat("a", 5000) + `":5}}`,
 		`{"description":"` + strings.Repeat("x", maxSchema) + `"}`,
 	} {
 		if got, err := Compile(json.RawMessage(s)); err == nil || len(err.Error()) > 400 || strings.Contains(err.Error(), "\n") {
@@ -101,7 +105,17 @@ func TestCannotCompile(t *testing.T) {
 	}
 }
 
-// Schemas that would take the validator years.
+func many(text string, n int) string { return strings.TrimSuffix(strings.Repeat(text+",", n), ",") }
+
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"a%d":1,`, i)
+	}
+	return b.String() + `"z":1`
+}
+
+// Schemas that would take a validator without bounds very long.
 func TestChecksInBoundedTime(t *testing.T) {
 	doubling := `{"$ref":"#/$defs/a0","$defs":{`
 	for i := range 60 {
@@ -114,13 +128,18 @@ func TestChecksInBoundedTime(t *testing.T) {
 		{doubling, `{}`},
 		{nested, strings.Repeat(`{"x":`, 100) + `{}` + strings.Repeat("}", 100)},
 		{loop, `{}`},
+		{`{"properties":{"a":{"anyOf":[` + many(`{"type":"string"}`, 10_000) + `]}}}`, `{"a":[` + many("1", 100_000) + `]}`},
+		{`{"allOf":[` + many(`{"required":["x"],"minProperties":1,"additionalProperties":true}`, 3000) + `]}`, `{` + numbered(20_000) + `}`},
+		{`{"properties":{"a":{"items":{"pattern":"` + strings.Repeat("(a|b|ab){9}", 100) + `c"}}}}`, `{"a":[` + many(`"`+strings.Repeat("ab", 500)+`"`, 500) + `]}`},
+		{`{"properties":{"a":{"pattern":"(((a{30}){30}){30}){30}"}}}`, `{"a":""}`},
+		{`{"properties":{"a":{"items":{"enum":[` + many("1e-400", 10_000) + `]}}}}`, `{"a":[` + many("1e400", 50_000) + `]}`},
 		{`{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[` + strings.Repeat(`{"b":1},`, 3000) + `{"b":2}]}`},
 	} {
 		begun := time.Now()
 		if s, err := Compile(json.RawMessage(tc[0])); err == nil {
 			s.Check(tc[1])
 		}
-		if took := time.Since(begun); took > 10*time.Second {
+		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("%.60s: took %v", tc[0], took)
 		}
 	}
@@ -161,6 +180,23 @@ func FuzzCheck(f *testing.F) {
 			t.Fatalf("%s becomes %s becomes %s, %v", schema, out, again, err)
 		}
 	})
+}
+
+func BenchmarkCompile(b *testing.B) {
+	for b.Loop() {
+		if _, err := Compile(json.RawMessage(order)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCheckFaults(b *testing.B) {
+	s, _ := Compile(json.RawMessage(order))
+	for b.Loop() {
+		if text := s.Check(`{"id":"1","lines":[1,"2",3,true],"x":1}`); text == "" {
+			b.Fatal("no fault found")
+		}
+	}
 }
 
 func BenchmarkCheck(b *testing.B) {
