@@ -234,7 +234,8 @@ func TestMCPServersOfOneName(t *testing.T) {
 func TestMCPServerNamedAsAnAgent(t *testing.T) {
 	bubble(t, actors.Options{}, func(r *rig) {
 		r.spawn(actors.AgentOptions{ID: "s1"})
-		r.startMCP(newMCPServer("one"))
+		// Ready, so that the fake server sees its client leave.
+		r.startMCP(newMCPServer("one")).WaitReady(context.Background(), time.Minute)
 		if _, err := r.engine.Spawn(context.Background(), actors.AgentOptions{ID: "s1", Model: mock(1)}); err == nil {
 			r.Error("two agents of one id")
 		}
