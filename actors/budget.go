@@ -33,6 +33,9 @@ func (b *Budget) admit() error {
 	}
 	if n := b.turns.Add(1); b.MaxTurns > 0 && n > b.MaxTurns {
 		b.turns.Add(-1)
+		if b.MaxTurns == 1 {
+			return fmt.Errorf("%w: 1 turn", msg.ErrCeiling)
+		}
 		return fmt.Errorf("%w: %d turns", msg.ErrCeiling, b.MaxTurns)
 	}
 	return nil

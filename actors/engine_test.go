@@ -221,7 +221,7 @@ func TestMaxIterationsAndRepeats(t *testing.T) {
 		if d.Kind != "repeated" || len(r.model.Requests()) != 8 {
 			r.Errorf("%+v after %d requests", d, len(r.model.Requests()))
 		}
-		if got := results(events)["c2"]; !strings.Contains(got, "3. identical call") {
+		if got := results(events)["c2"]; !strings.Contains(got, "3rd identical call") {
 			r.Errorf("third result %q", got)
 		}
 	}, many...)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -154,6 +156,41 @@ func (c *conversation) startMCP(ctx context.Context) (err error) {
 	return nil
 }
 
+// notReady names the MCP servers whose tools the turn that begins does not have
+// yet; empty: there is none.
+func (c *conversation) notReady() string {
+	var names []string
+	if c.mcp != nil {
+		for _, s := range c.mcp.States() {
+			if !settled([]actors.MCPState{s}) {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// hint is what the configuration has to do with a turn's failure, or "".
+func (c *conversation) hint(d msg.TurnDone) string {
+	switch {
+	case d.Kind == string(llm.ErrAuth):
+		for _, t := range append([]config.Target{c.target}, c.target.Fallback...) {
+			if t.Provider != "" && t.APIKey == "" && len(t.Headers) == 0 {
+				return fmt.Sprintf("provider %s has no api_key: put one into secrets.lua and name it in config.lua, or set CLM_API_KEY", oneLine(t.Provider))
+			}
+		}
+	case d.Kind == string(llm.ErrNetwork) && c.target.Provider == "" && c.p.flags.url == "" && len(c.cfg.Providers) > 1:
+		id := c.target.Model
+		if id == "" {
+			id = "ID"
+		}
+		names := slices.Sorted(maps.Keys(c.cfg.Providers))
+		return fmt.Sprintf("no provider was chosen, so the default URL %s was asked: say -m %s/%s or model = \"%s/%s\"; there are %s",
+			c.target.URL, names[0], oneLine(id), names[0], oneLine(id), strings.Join(names, ", "))
+	}
+	return ""
+}
+
 // mcpWait is how long a script waits for its MCP servers: it has one turn, and
 // wants their tools in it.
 const mcpWait = 5 * time.Second
@@ -271,7 +308,8 @@ func (p *Program) pluginOptions(cfg *config.Config) actors.PluginOptions {
 		Private: p.private(cfg), Logger: p.log.Logger(), Version: version, Reserved: actors.BuiltinNames(),
 	}
 	if len(p.flags.plugins) > 0 {
-		o.Dirs = append(slices.Clone(p.flags.plugins), cfg.PluginDirs[1:]...)
+		o.Dirs = append(slices.Clone(p.dashP.dirs), cfg.PluginDirs[1:]...)
+		o.Files = p.dashP.files
 	}
 	for name, l := range cfg.Plugins {
 		o.Limits[name] = actors.PluginLimits{Read: l.Files.Read, Write: l.Files.Write}

@@ -62,7 +62,7 @@ func (p *Program) doctor(cmd *cobra.Command, _ []string) error {
 	if x.bad == 0 {
 		x.head("Nothing is wrong.")
 	} else {
-		x.head(fmt.Sprintf("%d thing(s) are wrong: see the lines with !!", x.bad))
+		x.head(fmt.Sprintf("Wrong: %s, see the lines with !!", count(x.bad, "thing")))
 	}
 	if err := p.write(x.b.String()); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (p *Program) examineProviders(x *examination, cmd *cobra.Command, cfg *conf
 		case o.err != nil:
 			x.not("%s: %v", name, o.err)
 		default:
-			x.ok("%s: %d models, %s", name, len(o.models), took)
+			x.ok("%s: %s, %s", name, count(len(o.models), "model"), took)
 		}
 	}
 	for _, name := range cfg.ProviderNames() {
@@ -204,7 +204,7 @@ func (p *Program) examineMCP(x *examination, cmd *cobra.Command, cfg *config.Con
 			x.not("%s: %s %s", s.Name, s.Phase, s.Reason)
 			continue
 		}
-		x.ok("%s: %d tools", s.Name, s.Tools)
+		x.ok("%s: %s", s.Name, count(s.Tools, "tool"))
 	}
 	return e.Stop(cmd.Context())
 }
@@ -224,7 +224,7 @@ func (p *Program) examineState(x *examination) {
 		x.not("%s: others may read it (mode %04o): chmod 700 it", dir, st.Mode().Perm())
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	x.ok("%s: %d sessions", dir, len(files))
+	x.ok("%s: %s", dir, count(len(files), "session"))
 	if path := p.env("CLM_DEBUG_LOG"); path != "" {
 		x.is("debug log %s", path)
 	}

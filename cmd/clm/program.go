@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"clm/actors"
 	"clm/config"
 	"clm/logging"
 )
@@ -29,7 +30,13 @@ type Program struct {
 
 	flags flags
 	log   *logging.Log
-	told  bool // the run's outcome
+
+	dashP struct { // what -p names
+		dirs  []string
+		files []actors.PluginFile
+	}
+
+	told bool // the run's outcome
 }
 
 // Run runs the command line and returns its exit status.
@@ -44,6 +51,7 @@ func (p *Program) Run() int {
 	p.log = log
 	p.log.Hide(p.env("CLM_API_KEY"))
 	root := p.command()
+	addCobras(root)
 	root.SetArgs(joinResume(p.Args, root.LocalFlags()))
 	err = root.Execute()
 	status := p.end(err)

@@ -150,6 +150,7 @@ func (r *repl) next() (string, error) {
 func (r *repl) converse(prompt string) error {
 	files := r.files
 	r.files = nil
+	r.tellNotReady()
 	n, err := r.c.agent.Submit(prompt, files...)
 	if errors.Is(err, actors.ErrBusy) { // a turn began by itself
 		n, err = r.c.agent.Steer(prompt)

@@ -44,6 +44,8 @@ func (p *Program) command() *cobra.Command {
 		Version:       version,
 		Args:          p.noPrompt,
 		RunE:          p.runRoot,
+
+		PersistentPreRunE: p.readPlugins,
 	}
 	root.SetVersionTemplate("clm {{.Version}}\n")
 	root.SetIn(p.Stdin)
@@ -104,11 +106,36 @@ func checkArgs(cmd *cobra.Command) {
 // group makes a command that has only subcommands say which there are.
 func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(subs...)
+	return needsSub(cmd)
+}
+
+// addCobras adds cobra's own commands, which refuse what they do not know as
+// ours do.
+func addCobras(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, sub := range root.Commands() {
+		switch sub.Name() {
+		case "completion":
+			checkArgs(needsSub(sub))
+		case "help":
+			sub.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return usageError(fmt.Errorf("clm help: there is no command %q: see %s --help", strings.Join(args, " "), found.CommandPath()))
+				}
+				return nil
+			}
+		}
+	}
+}
+
+// needsSub makes a command refuse to run without a subcommand that it has.
+func needsSub(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		names := make([]string, len(subs))
-		for i, s := range subs {
-			names[i] = s.Name()
+		var names []string
+		for _, s := range cmd.Commands() {
+			names = append(names, s.Name())
 		}
 		what := "needs a subcommand"
 		if len(args) > 0 {
@@ -140,7 +167,7 @@ func (p *Program) addFlags(own, all *pflag.FlagSet) {
 	all.StringVar(&f.provider, "provider", "", "use the connection `NAME`, with the same model")
 	all.StringVarP(&f.url, "url", "u", "", "base endpoint `URL` (default "+config.DefaultURL+")")
 	all.StringP("agent", "a", "", "use the agent profile `NAME`")
-	all.StringArrayVarP(&f.plugins, "plugins", "p", nil, "load plugins from `DIR` instead of the default folder; repeatable")
+	all.StringArrayVarP(&f.plugins, "plugins", "p", nil, "load plugins from `DIR`, or one .lua file, instead of the default folder; repeatable")
 	own.StringVarP(&f.forever, "forever", "f", "", "submit `PROMPT` whenever a turn ends with nothing queued")
 	own.BoolVarP(&f.headless, "headless", "H", false, "the plain line REPL even on a terminal")
 	own.BoolVarP(&f.noStream, "no-stream", "S", false, "ask for whole responses")

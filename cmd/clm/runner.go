@@ -33,6 +33,7 @@ const secondInterrupt = 2 * time.Second
 // before. The error says that the run cannot go on: a ceiling, a signal, a
 // closed output.
 func (r *runner) turn(prompt string, files []llm.Attachment) error {
+	r.tellNotReady()
 	n, err := r.c.agent.Submit(prompt, files...)
 	for errors.Is(err, actors.ErrBusy) {
 		if err := r.watchOther(); err != nil {
@@ -115,6 +116,27 @@ func (r *runner) show(e actors.Event) {
 	r.count(e)
 	if err := r.out.event(e); err != nil && r.ended == nil {
 		r.end(err)
+	}
+	if d, ok := e.Data.(msg.TurnDone); ok && r.ended == nil {
+		if hint := r.c.hint(d); hint != "" {
+			r.note("%s", hint)
+		}
+	}
+}
+
+// note tells people something of the run.
+func (r *runner) note(format string, args ...any) {
+	if s, ok := r.out.(*plainSink); ok {
+		s.note(format, args...)
+		return
+	}
+	r.c.p.say(format, args...)
+}
+
+// tellNotReady says before the first turn whose tools it does not have.
+func (r *runner) tellNotReady() {
+	if names := r.c.notReady(); names != "" && r.turns == 0 {
+		r.note("MCP servers that are not ready yet, their tools come later: %s", oneLine(names))
 	}
 }
 

@@ -60,16 +60,21 @@ func (c *conversation) create() error {
 func (c *conversation) resume(id string) error {
 	file, loaded, err := c.p.sessions().Open(id)
 	if err != nil {
-		return fmt.Errorf("session %s: %w", id, err)
+		return err
 	}
 	c.store = &storedSession{file: file, before: loaded.Messages}
-	if loaded.Skipped > 0 {
-		c.p.say("session %s: %d lines cannot be read and are left out", id, loaded.Skipped)
-	}
+	c.p.tellSkipped(loaded)
 	if loaded.Closed > 0 {
-		c.p.say("session %s: %d tool calls were interrupted; the model is told", id, loaded.Closed)
+		c.p.say("session %s: interrupted: %s; the model is told", id, count(loaded.Closed, "tool call"))
 	}
 	return nil
+}
+
+// tellSkipped says what of a session could not be read.
+func (p *Program) tellSkipped(l actors.LoadedSession) {
+	if l.Skipped > 0 {
+		p.say("session %s: left out, as it cannot be read: %s", l.Meta.ID, count(l.Skipped, "line"))
+	}
 }
 
 // reopen opens the session again for another agent, after the one before has
@@ -142,7 +147,11 @@ func sessionLine(i actors.SessionInfo) string {
 	if model == "" {
 		model = "-"
 	}
-	return fmt.Sprintf("%s  %-16s  %-20s  %s", i.ID, i.Modified.Local().Format("2006-01-02 15:04"), clip(oneLine(model), 20), clip(oneLine(i.Title), 60))
+	title := i.Title
+	if i.Err != nil {
+		title = "(written by a later version of clm)"
+	}
+	return fmt.Sprintf("%s  %-16s  %-20s  %s", i.ID, i.Modified.Local().Format("2006-01-02 15:04"), clip(oneLine(model), 20), clip(oneLine(title), 60))
 }
 
 // changeAgent goes on with another profile and the same conversation.

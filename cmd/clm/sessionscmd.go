@@ -72,11 +72,9 @@ func (p *Program) load(prefix string) (actors.LoadedSession, error) {
 	}
 	l, err := s.Load(id)
 	if err != nil {
-		return l, fmt.Errorf("session %s: %w", id, err)
+		return l, err
 	}
-	if l.Skipped > 0 {
-		p.say("session %s: %d lines cannot be read and are left out", id, l.Skipped)
-	}
+	p.tellSkipped(l)
 	return l, nil
 }
 
@@ -179,7 +177,7 @@ func (p *Program) sessionsRemove(prefixes []string) error {
 	var errs []error
 	for _, id := range ids {
 		if err := s.Remove(id); err != nil {
-			errs = append(errs, fmt.Errorf("session %s: %w", id, err))
+			errs = append(errs, err)
 			continue
 		}
 		if err := p.write("removed " + id + "\n"); err != nil {

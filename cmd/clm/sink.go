@@ -41,8 +41,12 @@ type plainSink struct {
 	reasoning bool // show the model's reasoning
 	whole     bool // show results whole
 	mid       bool // the text stands inside a line
+	answered  bool // the model gave an answer in this turn
+	filtered  bool // and its provider kept some of it back
 	thinking  bool // a line of reasoning is open
-	err       error
+
+	asked map[uint64]string // the tools of open questions
+	err   error
 
 	usage llm.Usage
 	used  int64
@@ -85,10 +89,19 @@ func (s *plainSink) event(e actors.Event) error {
 		s.note("→ %s %s", oneLine(d.Name), clip(oneLine(d.Args), 160))
 	case msg.ToolResult:
 		s.result(d)
+	case msg.PermissionAsked:
+		if s.asked == nil {
+			s.asked = map[uint64]string{}
+		}
+		s.asked[d.ID] = d.Tool
 	case msg.PermissionSettled:
 		if !d.Allowed && d.By != "answer" {
-			s.note("denied: %s", oneLine(d.CallID))
+			s.note("denied: %s", oneLine(s.asked[d.ID]))
 		}
+		delete(s.asked, d.ID)
+	case msg.Finished:
+		s.line() // another answer may follow in this turn
+		s.answered, s.filtered = true, s.filtered || d.Reason == llm.FinishFilter
 	case msg.Waiting:
 		s.note("waiting %s: %s", d.For.Round(100*time.Millisecond), oneLine(d.Why))
 	case msg.Compaction:
@@ -194,6 +207,13 @@ func (s *plainSink) done(d msg.TurnDone) {
 		}
 		fmt.Fprintf(s.notes, "clm: %s\n", oneLine(text))
 	}
+	switch {
+	case s.filtered:
+		s.note("the model refused, or its provider kept back some of the answer (content filter)")
+	case s.answered && d.Status == "done" && strings.TrimSpace(d.Text) == "":
+		s.note("the answer is empty")
+	}
+	s.answered, s.filtered = false, false
 	if s.usage.Total() > 0 {
 		s.note("%s", s.usageText())
 	}

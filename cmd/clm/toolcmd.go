@@ -184,7 +184,7 @@ func (s *toolSink) event(e actors.Event) error {
 		s.result = &d
 		s.note("%s", d.Duration.Round(10*time.Microsecond))
 		return nil
-	case msg.Text, msg.UsageReported, msg.ToolBegin:
+	case msg.Text, msg.UsageReported, msg.ToolBegin, msg.Finished:
 		return nil
 	}
 	return s.plainSink.event(e)

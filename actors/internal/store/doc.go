@@ -18,7 +18,8 @@
 //     that they do not know are skipped and the later ones kept. Files of a
 //     later version are refused with [ErrVersion], and left as they are.
 //   - A call without a result gets one on load that says it was interrupted,
-//     so that the history is valid; nothing is run again.
+//     so that the history is valid; nothing is run again. Opening the file
+//     for appending writes that down.
 //   - [Session.Rewrite] leaves the old file or the new one, whenever it ends.
 //   - The folder has mode 0700 and the files 0600. Files are made with the
 //     first message, so that no empty ones are left behind.

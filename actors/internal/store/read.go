@@ -29,6 +29,7 @@ type reading struct {
 type metaLine struct {
 	Type    string  `json:"type"`
 	V       float64 `json:"v"`
+	Role    string  `json:"role,omitempty"` // of a message
 	ID      string  `json:"id"`
 	Created any     `json:"created"`
 	Model   string  `json:"model,omitempty"`
@@ -108,17 +109,20 @@ func (r *reading) take(line []byte, blob func(string) ([]byte, error)) error {
 	}
 	var m metaLine
 	if json.Unmarshal(line, &m) != nil {
-		var kind struct{ Type string }
+		var kind struct{ Type, Role string }
 		if json.Unmarshal(line, &kind) != nil {
 			r.Skipped++
 			return nil
 		}
-		m.Type = kind.Type
+		m.Type, m.Role = kind.Type, kind.Role
 	}
 	switch m.Type {
 	case "meta":
 		return r.takeMeta(line, m)
 	case "msg":
+		if m.Role == "system" { // older programs stored the prompt: it is no message
+			return nil
+		}
 		msg, err := llm.DecodeMessage(line, blob)
 		if err != nil {
 			r.Skipped++
@@ -218,7 +222,7 @@ func (s Store) peek(id string) (Info, error) {
 	for len(r.Messages) == 0 || r.Messages[len(r.Messages)-1].Role != llm.RoleUser {
 		line, _, err := readLine(in)
 		if terr := r.take(line, nil); terr != nil {
-			return Info{}, terr
+			return Info{Meta: Meta{ID: id, Created: created(id)}, Modified: stat.ModTime(), Size: stat.Size(), Err: terr}, nil
 		}
 		if err != nil {
 			break

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"clm/llm"
@@ -62,8 +63,8 @@ func (s Store) makeDir() error {
 	return nil
 }
 
-// Open opens a session to go on with: takes its lock, mends its torn last
-// line, and loads it.
+// Open opens a session to go on with: takes its lock, mends its torn last line,
+// loads it, and writes the results that calls without one got.
 func (s Store) Open(id string) (*Session, Loaded, error) {
 	f, err := s.lock(id)
 	if err != nil {
@@ -77,14 +78,32 @@ func (s Store) Open(id string) (*Session, Loaded, error) {
 		f.Close()
 		return nil, Loaded{}, err
 	}
-	session := &Session{store: s, id: id, meta: r.meta, f: f, size: r.end, messages: len(r.Messages)}
+	session := &Session{store: s, id: id, meta: r.meta, f: f, size: r.end, messages: len(r.Messages) - r.Closed}
 	if session.meta == nil {
-		if session.meta, err = encodeMeta(r.Meta); err != nil {
-			f.Close()
-			return nil, Loaded{}, err
-		}
+		session.meta, err = encodeMeta(r.Meta)
+	}
+	if err == nil && r.Closed > 0 {
+		err = session.keepClosed(r.Messages, r.Closed)
+	}
+	if err != nil {
+		session.f.Close()
+		return nil, Loaded{}, err
 	}
 	return session, r.Loaded, nil
+}
+
+// keepClosed writes the results that closed calls got, so that they are told of
+// once. After a crash they come last; else the messages are written anew.
+func (s *Session) keepClosed(msgs []llm.Message, closed int) error {
+	last := msgs[len(msgs)-closed:]
+	inside := slices.ContainsFunc(last, func(m llm.Message) bool { return m.Role != llm.RoleTool || m.Content != interrupted })
+	var err error
+	if inside {
+		err = s.Rewrite(msgs)
+	} else if err = s.Append(last...); err == nil {
+		err = s.Sync()
+	}
+	return err
 }
 
 // mend makes a file end with a whole line.

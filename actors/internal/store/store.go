@@ -58,6 +58,7 @@ type Info struct {
 	Modified time.Time
 	Size     int64  // bytes
 	Title    string // the first prompt, one line of at most 200 bytes; may be empty
+	Err      error  // why it cannot be opened: [ErrVersion]; nil otherwise
 }
 
 // Loaded is a session's content.
@@ -103,7 +104,8 @@ func (s Store) ids() ([]string, error) {
 }
 
 // List describes the newest sessions, at most limit of them or all for 0. It
-// reads the head of each, no more. Sessions that cannot be read are left out.
+// reads the head of each, no more. Sessions that cannot be read are left out, but
+// for those of a later version, of which there is no more than id and time.
 func (s Store) List(limit int) ([]Info, error) {
 	ids, err := s.ids()
 	if err != nil {

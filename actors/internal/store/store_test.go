@@ -142,7 +142,7 @@ func TestDamage(t *testing.T) {
 		"torn meta":            {"{\"type\":\"meta\",\n" + one + two, both, 0, 1},
 		"unknown type":         {meta + one + `{"type":"usage","id":5,"model":[]}` + "\n" + two, both, 0, 0},
 		"unknown members":      {meta + one + strings.Replace(two, `"role"`, `"id":7,"role"`, 1), both, 0, 0},
-		"system message":       {meta + `{"type":"msg","role":"system","content":"s"}` + "\n" + one + two, both, 0, 1},
+		"system message":       {meta + `{"type":"msg","role":"system","content":"s"}` + "\n" + one + two, both, 0, 0},
 		"not UTF-8":            {meta + one + "\xff\xfe\n" + two, both, 0, 1},
 		"only meta":            {meta, nil, 0, 0},
 		"empty":                {"", nil, 0, 0},
@@ -191,6 +191,10 @@ func TestLaterVersion(t *testing.T) {
 	if data, _ := os.ReadFile(s.path(id)); string(data) != file {
 		t.Error("the file was changed")
 	}
+	list, err := s.List(0)
+	if err != nil || len(list) != 1 || list[0].ID != id || !errors.Is(list[0].Err, ErrVersion) {
+		t.Errorf("List: %+v, %v", list, err)
+	}
 }
 
 func TestOpenCallsAreClosed(t *testing.T) {
@@ -216,7 +220,35 @@ func TestOpenCallsAreClosed(t *testing.T) {
 					t.Errorf("closed %d, want %d", loaded.Closed, want)
 				}
 			}
+			for closed := len(c.want) - len(c.have); ; closed = 0 { // who goes on writes it, once
+				sess, loaded, err := s.Open(id)
+				must(t, err)
+				must(t, sess.Close())
+				same(t, loaded.Messages, c.want)
+				if loaded.Closed != closed {
+					t.Errorf("opened: closed %d, want %d", loaded.Closed, closed)
+				}
+				if closed == 0 {
+					break
+				}
+			}
 		})
+	}
+}
+
+// Older programs stored the system prompt: that is no damage.
+func TestSystemPromptOfAnOlderProgram(t *testing.T) {
+	s := New(t.TempDir())
+	id := session(t, s, noon, user("a"))
+	f, err := os.OpenFile(s.path(id), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(`{"type":"msg","role":"system","content":"be kind"}` + "\n" + `{"type":"msg","role":"robot","content":"x"}` + "\n")
+	must(t, errors.Join(err, f.Close()))
+	loaded, err := s.Load(id)
+	must(t, err)
+	same(t, loaded.Messages, []llm.Message{user("a")})
+	if loaded.Skipped != 1 { // the robot's
+		t.Errorf("skipped %d", loaded.Skipped)
 	}
 }
 

@@ -115,10 +115,19 @@ func (t *turn) settle(n *family.Node, call llm.ToolCall, r *msg.ToolDone) {
 	if k := t.repeats(call, r); k >= maxRepeats {
 		b.stuck = r.Name
 	} else if k >= tellRepeats {
-		r.Text += fmt.Sprintf("\n[note: this is the %d. identical call with an identical result; do something else]", k)
+		r.Text += fmt.Sprintf("\n[note: this is the %s identical call with an identical result; do something else]", ordinal(k))
 	}
 	t.report(n, msg.ToolResult{CallID: r.CallID, Name: r.Name, Text: r.Text, Failed: r.Failed, Duration: r.Duration})
 	t.report(n, msg.BatchProgress{Done: b.over, Total: len(b.calls)})
+}
+
+// ordinal writes a small number as a place: 3rd, 4th.
+func ordinal(n int) string {
+	suffix := "th"
+	if n/10%10 != 1 && n%10 >= 1 && n%10 <= 3 {
+		suffix = [...]string{"st", "nd", "rd"}[n%10-1]
+	}
+	return fmt.Sprint(n) + suffix
 }
 
 func (b *batch) complete() bool { return b.over == len(b.calls) }
