@@ -29,7 +29,6 @@
 //   - A table's integer keys up to 2^20 are an array without gaps: t[100000] = x in an empty table takes 1.6 MB.
 //   - The library tables are empty tables in front of shared ones: next(string) is nil (pairs(string) works), and
 //     they cannot be given a metatable.
-//   - pcall(error, message, 2) names no position: a protected call is the bottom of its stack.
 //
 // gopher-lua, the interpreter, has settings that are global to the process: this package sets lua.CompatVarArg to
 // false and lua.MaxArrayIndex to 1<<20. A program that uses gopher-lua beside it must live with that.

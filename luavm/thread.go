@@ -32,6 +32,7 @@ type thread struct {
 	open  int // upvalues that may be open: an upper bound
 	watch *[64]watch
 	hook  boxed.Hook
+	below *lua.LState // whose protected call this is; nil at a task's base
 }
 
 // maxOpenUpvalues bounds the locals of one thread that closures have captured while their functions still run.
@@ -69,6 +70,9 @@ func (t *Task) enter(room int) *thread {
 	th.vm, th.task, th.open, th.watch = t.call.vm, t, 0, &watched
 	th.base, th.room, th.mark = maxFrames-room, room, t.deepest-maxFrames+room+1
 	th.L.G, th.L.Env = th.vm.g, th.vm.g.Global
+	if n := len(t.threads); n > 0 {
+		th.below = t.threads[n-1].L
+	}
 	t.threads = append(t.threads, th)
 	return th
 }
@@ -83,7 +87,7 @@ func (th *thread) leave() {
 	th.stack.SetSp(0)
 	layout.ClearFrame(th.L)
 	th.L.SetTop(0)
-	th.vm, th.task = nil, nil
+	th.vm, th.task, th.below = nil, nil, nil
 	th.L.G, th.L.Env = root().G, root().G.Global
 	if len(layout.Registers(th.L)) > maxPooledRegisters {
 		layout.ResetRegisters(th.L, threadOptions.RegistrySize) // closures that were made here still refer to them
@@ -180,6 +184,9 @@ func (th *thread) Value(any) any               { return nil }
 
 // Meter is how library functions find their VM.
 func (th *thread) Meter() stdlib.Meter { return th.vm }
+
+// Below is how positions are found beyond a protected call.
+func (th *thread) Below() *lua.LState { return th.below }
 
 // Done is called before each instruction. It never returns a channel that fires: an abort is a panic from here.
 func (th *thread) Done() <-chan struct{} {

@@ -136,7 +136,7 @@ func afterKey(a args, t *lua.LTable, key lua.LValue) int {
 		return i + 1
 	}
 	n, ok := key.(lua.LNumber)
-	if !ok || n < 1 || n >= lua.LNumber(lua.MaxArrayIndex) || !number.IsInteger(n) {
+	if !ok || n < 1 || n > lua.LNumber(cap(layout.Array(t))) || !number.IsInteger(n) {
 		a.runError("invalid key to 'next'")
 	}
 	return 0 // table.remove has cut it off the array part

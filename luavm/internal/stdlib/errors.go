@@ -2,11 +2,13 @@ package stdlib
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"clm/luavm/internal/layout"
+	"clm/luavm/internal/syntax"
 	"clm/luavm/internal/number"
 )
 
@@ -15,16 +17,54 @@ const maxQuote = 60
 
 // Where returns "source:line: " of the function at a level of the stack, as
 // luaL_where: 0 is the running function, 1 the one that called it. It is empty
-// for a Go function and beyond the thread's own stack.
+// for a Go function and beyond the stack.
 func Where(L *lua.LState, level int) string {
 	f := layout.CurrentFrame(L)
 	for ; f != nil && level > 0; level-- {
-		f = f.Parent
+		if f.Parent == nil {
+			f, L = below(L)
+		} else {
+			f = f.Parent
+		}
 	}
 	if f == nil || f.Fn == nil || f.Fn.IsG || f.Pc < 1 || f.Pc > len(f.Fn.Proto.DbgSourcePositions) {
 		return ""
 	}
 	return f.Fn.Proto.SourceName + ":" + strconv.Itoa(f.Fn.Proto.DbgSourcePositions[f.Pc-1]) + ": "
+}
+
+// below returns the frame under the bottom of L, a protected call's thread, and
+// the thread that it is on. The rest of a block with a variable to close is the
+// function that has the block.
+func below(L *lua.LState) (*layout.Frame, *lua.LState) {
+	for {
+		c, ok := L.Context().(interface{ Below() *lua.LState })
+		if !ok || c.Below() == nil {
+			return nil, L
+		}
+		L = c.Below()
+		f := layout.CurrentFrame(L)
+		if f == nil || calledAs(f) != "\x00"+syntax.Close.String() {
+			return f, L
+		}
+		if f.Parent.Parent != nil {
+			return f.Parent.Parent, L
+		}
+	}
+}
+
+// calledAs is the name by which Lua code called the function of f, hidden ones
+// included; empty if none did.
+func calledAs(f *layout.Frame) string {
+	if f.Parent == nil || f.Parent.Fn == nil || f.Parent.Fn.IsG {
+		return ""
+	}
+	calls := f.Parent.Fn.Proto.DbgCalls // in the order of the code
+	i, ok := slices.BinarySearchFunc(calls, f.Parent.Pc-1, func(c lua.DbgCall, pc int) int { return c.Pc - pc })
+	if !ok {
+		return ""
+	}
+	return calls[i].Name
 }
 
 // raise raises a string as it is. It does not return.

@@ -4,7 +4,8 @@ import lua "github.com/yuin/gopher-lua"
 
 // Meter is what a running VM gives to the library: its limits, its random
 // state, its log and its way to call a function under protection. The context
-// of each Lua thread of a VM must have a method Meter() Meter.
+// of each Lua thread of a VM must have a method Meter() Meter, and those of
+// Protected may have a method Below() *lua.LState, the thread that called it.
 type Meter interface {
 	// Charge accounts for n bytes that are about to be allocated. Past the limit
 	// it raises and does not return.

@@ -29,6 +29,7 @@ type testVM struct {
 	fault    error // a Go panic that is no Lua error
 	ticks    int
 	depth    int
+	calling  *lua.LState // whose protected call begins
 	out      strings.Builder
 	rand     *Rand
 }
@@ -83,7 +84,7 @@ func (v *testVM) setTypeMeta(typ lua.LValueType, mt *lua.LTable) {
 
 func (v *testVM) thread() *lua.LState {
 	t, _ := v.root.NewThread()
-	t.SetContext(testContext{context.Background(), v, t, &boxed.Hook{}})
+	t.SetContext(testContext{context.Background(), v, t, &boxed.Hook{}, v.calling})
 	return t
 }
 
@@ -93,7 +94,10 @@ type testContext struct {
 	v    *testVM
 	L    *lua.LState
 	hook *boxed.Hook
+	from *lua.LState
 }
+
+func (c testContext) Below() *lua.LState { return c.from }
 
 func (c testContext) Meter() Meter { return c.v }
 
@@ -151,6 +155,7 @@ func (v *testVM) Protected(L *lua.LState, fn lua.LValue, args []lua.LValue, hand
 	v.Charge(L, 24<<10) // the thread
 	v.depth++
 	pinned := v.pinned
+	v.calling = L
 	results, err, ok := v.call(fn, args...)
 	v.depth--
 	if v.dead != nil {
