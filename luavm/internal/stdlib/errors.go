@@ -8,8 +8,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"clm/luavm/internal/layout"
-	"clm/luavm/internal/syntax"
 	"clm/luavm/internal/number"
+	"clm/luavm/internal/syntax"
 )
 
 // maxQuote bounds a name or value that an error message quotes, in bytes.
