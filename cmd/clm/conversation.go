@@ -27,6 +27,7 @@ type conversation struct {
 	engine  *actors.Engine
 	agent   *actors.Agent
 	feed    chan actors.Event // the agent's events, from a goroutine that close ends
+	unfed   <-chan struct{}   // that goroutine has ended: no event follows
 	stop    context.CancelFunc
 	mcp     *actors.MCP // nil: no servers are configured
 	budget  *actors.Budget
@@ -121,7 +122,7 @@ func (c *conversation) spawn(ctx context.Context, history []llm.Message) error {
 	c.unlisten()
 	listening, stop := context.WithCancel(context.Background())
 	feed, ended := make(chan actors.Event), make(chan struct{})
-	c.feed, c.stop = feed, func() { stop(); <-ended; events.Close() }
+	c.feed, c.unfed, c.stop = feed, ended, func() { stop(); <-ended; events.Close() }
 	go func() {
 		defer close(ended)
 		for e := range events.All(listening) {

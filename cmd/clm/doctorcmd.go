@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -184,6 +186,20 @@ func (p *Program) examinePlugins(x *examination, cmd *cobra.Command, cfg *config
 	for _, t := range set.List() {
 		x.ok("%s", toolLine(t))
 	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Plugins)) {
+		if !isPlugin(name, o) {
+			x.not("plugins.%s: no plugin file has this name, so its files are allowed to none", name)
+		}
+	}
+}
+
+// isPlugin says whether a plugin file of a name is there.
+func isPlugin(name string, o actors.PluginOptions) bool {
+	return slices.ContainsFunc(o.Files, func(f actors.PluginFile) bool { return f.Name == name }) ||
+		slices.ContainsFunc(o.Dirs, func(dir string) bool {
+			_, err := os.Stat(filepath.Join(dir, name+".lua"))
+			return err == nil
+		})
 }
 
 func (p *Program) examineMCP(x *examination, cmd *cobra.Command, cfg *config.Config) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"syscall"
@@ -49,16 +50,45 @@ func (r *runner) turn(prompt string, files []llm.Attachment) error {
 	return err
 }
 
-// rest shows the turns that have begun by themselves, until there is none. The
-// outcome is still that of the last turn that was asked for.
+// rest shows the turns that have begun by themselves, and ends the agent when
+// none runs. The outcome is still that of the last turn that was asked for.
 func (r *runner) rest() error {
 	for {
 		if _, err := r.c.agent.History(); !errors.Is(err, actors.ErrBusy) {
-			return nil
+			return r.drain()
 		}
 		if err := r.watchOther(); err != nil {
 			return err
 		}
+	}
+}
+
+// drain ends the agent and shows what it told until then: a turn may have ended
+// by itself whose events are still on their way.
+func (r *runner) drain() error {
+	r.tellJobs()
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	if err := r.c.agent.Stop(ctx); err != nil {
+		return err
+	}
+	for {
+		select {
+		case e := <-r.c.feed:
+			r.show(e)
+			if d, ok := e.Data.(msg.TurnDone); ok && d.Status == "done" {
+				r.last.Text = d.Text
+			}
+		case <-r.c.unfed:
+			return r.ended
+		}
+	}
+}
+
+// tellJobs names what runs in the background and ends with the agent.
+func (r *runner) tellJobs() {
+	for _, job := range r.c.agent.Jobs() {
+		r.c.p.say("%s still runs: it ends with the program, and its result is lost", job)
 	}
 }
 
@@ -200,9 +230,7 @@ func (r *runner) finish(err error) error {
 	if isPipeClosed(err) {
 		return err
 	}
-	for _, job := range r.c.agent.Jobs() {
-		r.c.p.say("%s still runs: it ends with the program, and its result is lost", job)
-	}
+	r.tellJobs() // of an agent that has ended there are none
 	if werr := r.out.outcome(o); werr != nil && err == nil {
 		return werr
 	}

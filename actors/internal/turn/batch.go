@@ -121,13 +121,12 @@ func (t *turn) settle(n *family.Node, call llm.ToolCall, r *msg.ToolDone) {
 	t.report(n, msg.BatchProgress{Done: b.over, Total: len(b.calls)})
 }
 
-// ordinal writes a small number as a place: 3rd, 4th.
+// ordinal writes a number from tellRepeats up to maxRepeats as a place.
 func ordinal(n int) string {
-	suffix := "th"
-	if n/10%10 != 1 && n%10 >= 1 && n%10 <= 3 {
-		suffix = [...]string{"st", "nd", "rd"}[n%10-1]
+	if n == 3 {
+		return "3rd"
 	}
-	return fmt.Sprint(n) + suffix
+	return fmt.Sprintf("%dth", n)
 }
 
 func (b *batch) complete() bool { return b.over == len(b.calls) }
