@@ -170,7 +170,7 @@ func TestRetryWaits(t *testing.T) {
 				if d, _ := r.end(l, n); d.Status != "done" {
 					r.Errorf("%+v", d)
 				}
-				if took := time.Since(start); took < tc.min || took > tc.max {
+				if took := time.Since(start).Round(time.Microsecond); took < tc.min || took > tc.max {
 					r.Errorf("asked again after %v, want %v to %v", took, tc.min, tc.max)
 				}
 			}, "!status 429\n!header Retry-After: "+tc.header+"\nslow down\n", ok)

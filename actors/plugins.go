@@ -70,6 +70,8 @@ type pluginFile struct {
 	options luavm.Options
 	policy  *files.Policy
 	version string
+
+	warnings []string
 }
 
 // PluginError is a plugin that is left out.
@@ -177,7 +179,8 @@ func load(ctx context.Context, f PluginFile, o PluginOptions, taken map[string]s
 	if err := plugin.Load(ctx, v, p.loadAccess); err != nil {
 		return nil, err
 	}
-	p.options.Tools = v.Tools()
+	p.options.Tools, p.options.Refused = v.Tools(), v.Refused()
+	p.warnings = v.Warnings()
 	p.options.Reserved = nil // the names were checked; other tools may not be registered later
 	return p, nil
 }
@@ -194,6 +197,15 @@ func policy(name string, l PluginLimits, o PluginOptions) (*files.Policy, error)
 	return files.NewPolicy(files.Roots{
 		Dir: dir, Data: dataDir(name), Home: home, Read: l.Read, Write: l.Write, Private: o.Private,
 	})
+}
+
+// Warnings is what the files do that is likely a slip but no error, like an option that does not exist.
+func (p *Plugins) Warnings() []string {
+	var out []string
+	for _, f := range p.files {
+		out = append(out, f.warnings...)
+	}
+	return out
 }
 
 // same tells whether an agent's Lua state may go on with the other's file.

@@ -241,5 +241,8 @@ func (p *Program) checkPlugin(ctx context.Context, path string, o actors.PluginO
 	if len(set.List()) == 0 {
 		return nil, errors.New("registers no tool: call clm.tool_register")
 	}
+	for _, w := range plugins.Warnings() {
+		p.say("%s: %s", path, w)
+	}
 	return set.List(), nil
 }
