@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -177,8 +179,8 @@ func (r *run) round(ctx context.Context, pool chan *subject, giveUp func()) {
 	drain := time.AfterFunc(r.opts.Drain, cut)
 	defer drain.Stop()
 	last := time.AfterFunc(r.opts.Drain+endTime, giveUp)
-	defer last.Stop()
 	l.flight.Wait()
+	last.Stop()
 	r.sampler.pause()
 	l.settle()
 }
@@ -226,11 +228,12 @@ type load struct {
 	ended  []*subject    // agents that have made theirs
 	endMu  sync.Mutex
 	paused sync.WaitGroup // agents between two turns
+	pauses map[*subject]*time.Timer
 	begun  time.Time
 }
 
 func newLoad(r *run, pool chan *subject) *load {
-	l := &load{run: r, pool: pool, arrive: rng(r.opts.Seed, 0, 1), done: make(chan struct{}), begun: time.Now()}
+	l := &load{run: r, pool: pool, arrive: rng(r.opts.Seed, 0, 1), done: make(chan struct{}), pauses: map[*subject]*time.Timer{}, begun: time.Now()}
 	if r.opts.Rate == 0 {
 		l.slots = make(chan struct{}, r.opts.Concurrency)
 	}
@@ -362,11 +365,7 @@ func (l *load) one(s *subject, due time.Time) {
 			l.leftOne()
 		}
 	case p.think > 0:
-		l.paused.Add(1)
-		time.AfterFunc(p.think, func() {
-			defer l.paused.Done()
-			l.pool <- s
-		})
+		l.pause(s, p.think)
 	default:
 		l.pool <- s
 	}
@@ -378,8 +377,35 @@ func (l *load) leftOne() {
 	}
 }
 
+// pause keeps an agent out of the pool for a time, or until the round's end.
+func (l *load) pause(s *subject, d time.Duration) {
+	l.endMu.Lock()
+	defer l.endMu.Unlock()
+	l.paused.Add(1)
+	l.pauses[s] = time.AfterFunc(d, func() { l.wake(s) })
+}
+
+func (l *load) wake(s *subject) {
+	l.endMu.Lock()
+	timer := l.pauses[s]
+	delete(l.pauses, s)
+	l.endMu.Unlock()
+	if timer == nil {
+		return // woken before
+	}
+	timer.Stop()
+	l.pool <- s
+	l.paused.Done()
+}
+
 // settle has all agents in the pool again.
 func (l *load) settle() {
+	l.endMu.Lock()
+	asleep := slices.Collect(maps.Keys(l.pauses))
+	l.endMu.Unlock()
+	for _, s := range asleep {
+		l.wake(s)
+	}
 	l.paused.Wait()
 	for _, s := range l.ended {
 		l.pool <- s

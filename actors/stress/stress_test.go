@@ -59,3 +59,15 @@ func TestEverythingAtOnce(t *testing.T) {
 		t.Errorf("%d samples, faults %v", len(r.Series), r.Injected)
 	}
 }
+
+// Agents that pause at a round's end do not hold up the next one.
+func TestPausesEndWithTheRound(t *testing.T) {
+	start := time.Now()
+	r, err := stress.Run(context.Background(), stress.Options{Agents: 20, Think: time.Hour, Duration: 200 * time.Millisecond, Rounds: 2})
+	if err != nil || len(r.Violations) > 0 || len(r.Rounds) != 2 {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("two rounds of 200 ms took %v", took)
+	}
+}
