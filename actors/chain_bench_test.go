@@ -28,7 +28,7 @@ func benchTurn(b *testing.B, replies []string) {
 
 func oneTurn(b *testing.B, replies []string) {
 	ctx := context.Background()
-	e, a, l := benchAgent(b, replies)
+	e, a, l := benchAgent(b, replies, `ctx:complete("result " .. args.n)`)
 	n, err := a.Submit("go")
 	if err != nil {
 		b.Fatal(err)
@@ -49,14 +49,14 @@ func BenchmarkBatch1000(b *testing.B) {
 }
 
 // benchAgent is an agent with a Lua tool and a scripted model in memory.
-func benchAgent(b *testing.B, replies []string) (*actors.Engine, *actors.Agent, *actors.Listener) {
+func benchAgent(b *testing.B, replies []string, body string) (*actors.Engine, *actors.Agent, *actors.Listener) {
 	ctx := context.Background()
 	model := llmtest.New(replies...)
 	e, err := actors.Start(ctx, actors.Options{Transport: llmtest.NewTransport(model)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, errs := actors.LoadPlugins(ctx, actors.PluginOptions{Files: []actors.PluginFile{{Name: "p", Source: lua("t", `ctx:complete("result " .. args.n)`)}}})
+	p, errs := actors.LoadPlugins(ctx, actors.PluginOptions{Files: []actors.PluginFile{{Name: "p", Source: lua("t", body)}}})
 	for _, err := range errs {
 		b.Fatal(err)
 	}
@@ -76,4 +76,30 @@ func benchAgent(b *testing.B, replies []string) (*actors.Engine, *actors.Agent, 
 		b.Fatal(err)
 	}
 	return e, a, l
+}
+
+// BenchmarkTaskWaits is 128 tasks of one call that wait 100 times each, with
+// all their actors.
+func BenchmarkTaskWaits(b *testing.B) {
+	const waits = 128 * 100
+	ctx := context.Background()
+	body := `
+		local ts = {}
+		for i = 1, 128 do ts[i] = clm.spawn(function() for _ = 1, 100 do clm.sleep(0) end end) end
+		clm.await_all(ts)
+		ctx:complete("ok")`
+	for b.Loop() {
+		e, a, l := benchAgent(b, []string{"!tool c1 t {}\n!finish tool_calls\n", ok}, body)
+		n, err := a.Submit("go")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if d, err := l.Turn(ctx, n, nil); err != nil || d.Status != "done" {
+			b.Fatalf("%+v, %v", d, err)
+		}
+		if err := e.Stop(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/waits, "ns/wait")
 }
