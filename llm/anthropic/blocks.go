@@ -121,15 +121,23 @@ func deltaType(value []byte) string {
 }
 
 func (d *decoder) text(b *block, value []byte) {
-	d.show(b, value, llm.DeltaText)
+	d.show(b, "text", value, llm.DeltaText)
 }
 
 func (d *decoder) thinking(b *block, value []byte) {
-	d.show(b, value, llm.DeltaReasoning)
+	d.show(b, "thinking", value, llm.DeltaReasoning)
 }
 
-func (d *decoder) show(b *block, value []byte, kind llm.DeltaKind) {
+// show adds to a block of a kind. A block that was never opened is of the kind
+// of its first part; a part of another kind than its block is no part of it.
+func (d *decoder) show(b *block, kindOf string, value []byte, kind llm.DeltaKind) {
 	if !jsonscan.IsString(value) {
+		return
+	}
+	if b.kind == "" {
+		b.kind = kindOf
+	}
+	if b.kind != kindOf {
 		return
 	}
 	if s := b.text.Append(jsonscan.Inner(value)); s != "" {
