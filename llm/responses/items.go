@@ -84,6 +84,9 @@ func (d *decoder) begin(it *item, data []byte) {
 
 // finish takes the whole item. What had not come in pieces is shown now.
 func (d *decoder) finish(it *item, data []byte) {
+	if it.done && it.text.Len() > 0 && jsonscan.String(jsonscan.Member(data, "type")) != it.kind {
+		return // what was shown of an item does not become another one
+	}
 	d.begin(it, data)
 	it.done = true
 	switch it.kind {
