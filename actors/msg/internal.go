@@ -29,11 +29,9 @@ type TurnSteered struct{}
 // TurnEnded is a turn's outcome. What is below it may still be ending: the
 // agent tells its listeners when the turn's actor has ended.
 type TurnEnded struct {
-	Text     string // the last answer
-	Err      error  // nil: done
-	Kind     string // class of the failure
-	Compact  bool   // it was a compaction turn
-	Requests int    // model requests made
+	Text string // the last answer
+	Err  error  // nil: done
+	Kind string // class of the failure
 }
 
 // Learned is what a turn found out that outlives it. From the turn to its

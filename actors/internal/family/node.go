@@ -135,9 +135,6 @@ func (n *Node) LeftBehind() []string { return n.left }
 // ended. Only from the node's own Receive.
 func (n *Node) Watch(c actor.Context, pid *actor.PID) { c.Watch(pid) }
 
-// Stopping reports whether the node takes no more work.
-func (n *Node) Stopping() bool { return n.stopping }
-
 // SetState names what the node does now, for [Node.Info].
 func (n *Node) SetState(s string) { n.state.Store(&s) }
 

@@ -50,7 +50,6 @@ func (t *turn) summarised(n *family.Node, c actor.Context, m msg.ModelAnswered) 
 	t.compacting = nil
 	err := m.Err
 	if err == nil {
-		t.requests++
 		err = t.cfg.Spend(m.Response.Usage)
 	}
 	var msgs []llm.Message

@@ -62,7 +62,6 @@ type turn struct {
 	text  string // the last answer
 	steer []string
 
-	requests   int
 	iterations int
 	probing    bool
 	compacting *compaction
@@ -236,7 +235,6 @@ func (t *turn) answered(n *family.Node, c actor.Context, m msg.ModelAnswered) {
 		return
 	}
 	r := m.Response
-	t.requests++
 	r.Message.Role = llm.RoleAssistant
 	t.text = llm.Clean(r.Message.Content)
 	before := t.used()
@@ -313,7 +311,7 @@ func (t *turn) finish(n *family.Node, c actor.Context, err error, kind string) {
 	}
 	t.done = true
 	n.Request(c, t.cfg.Agent, msg.TurnEnded{
-		Text: t.text, Err: err, Kind: kind, Compact: t.cfg.Compact, Requests: t.requests,
+		Text: t.text, Err: err, Kind: kind,
 	})
 	n.Stop()
 }
