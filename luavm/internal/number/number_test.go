@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	lua "github.com/yuin/gopher-lua"
@@ -196,4 +197,43 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Long numerals are shortened before they are converted: to the same float.
+func TestLongNumerals(t *testing.T) {
+	zeros, ones := strings.Repeat("0", 5000), strings.Repeat("1", 5000)
+	halfway := "9007199254740993" // between two floats: the even one below, without more digits
+	for _, s := range []string{
+		ones, "." + ones, "1." + ones, zeros + "1.5", zeros + "." + zeros, zeros + "." + zeros + "12e5003",
+		halfway + "." + zeros, halfway + "." + zeros + "1", "1" + zeros + "e-5000", ones + "e-4990", "0." + zeros + "25e+5001",
+		ones[:900] + zeros + ".1e-5900", ones[:900] + "e-890", ones[:760] + "e-750", "1e" + zeros + "5", "1e-" + zeros + "5",
+		zeros + "." + ones + "e-7",
+	} {
+		exact, ok := new(big.Rat).SetString(s)
+		if !ok {
+			t.Fatal(s)
+		}
+		want, _ := exact.Float64()
+		if got, ok := Parse(s); !ok || float64(got.(lua.LNumber)) != want {
+			t.Errorf("Parse(%s… %d bytes) = %v, %v, want %v", s[:8], len(s), got, ok, want)
+		}
+	}
+	for _, s := range []string{ones + ".5.5", ones + "e", ones + "e+-1", "." + ones + "e1e1", "." + ones + "e1.5", "0x" + ones + ".5p", "0x." + ones + "p1p1"} {
+		if got, ok := Parse(s); ok {
+			t.Errorf("Parse(%s… %d bytes) = %v", s[:8], len(s), got)
+		}
+	}
+	for s, want := range map[string]float64{
+		ones + "e99999999999999999999": math.Inf(1), ones + "e-99999999999999999999": 0,
+		"0x." + zeros + "8p20000": 0.5, "0x1" + zeros + ".0p-20000": 1, "0x1" + zeros + ".": math.Inf(1), "0x." + zeros + "1": 0,
+		"0x20000000000001.0" + zeros: 9007199254740993, "0x20000000000001.8" + zeros: 9007199254740994,
+		"0x20000000000003.0" + zeros: 9007199254740996, "0x20000000000001.0" + zeros + "1": 9007199254740994,
+	} {
+		if got, ok := Parse(s); !ok || float64(got.(lua.LNumber)) != want {
+			t.Errorf("Parse(%s… %d bytes) = %v, %v, want %v", s[:8], len(s), got, ok, want)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { Parse(ones) }); n > 15 {
+		t.Errorf("%v allocations", n)
+	}
 }

@@ -52,6 +52,10 @@ func parseDecimal(s string, negative bool) (lua.LValue, bool) {
 	if isInt && u <= limit {
 		return FromInt(signed(u, negative)), true
 	}
+	s, ok := shorten(s, 10)
+	if !ok {
+		return nil, false
+	}
 	return parseFloat(s, negative)
 }
 
@@ -79,7 +83,11 @@ func parseHex(s string, negative bool) (lua.LValue, bool) {
 	if isInt {
 		return FromInt(signed(u, negative)), true
 	}
-	if !exponent {
+	s, ok := shorten(s, 16)
+	if !ok {
+		return nil, false
+	}
+	if !strings.ContainsAny(s, "pP") {
 		s += "p0"
 	}
 	return parseFloat("0x"+s, negative)
@@ -94,6 +102,82 @@ func parseFloat(s string, negative bool) (lua.LValue, bool) {
 		f = -f
 	}
 	return lua.LNumber(f), true
+}
+
+// longest is the length in bytes of a numeral that strconv is given as it is: it
+// copies one that is out of range into an error, and misreads the exponent of an
+// integer of more than 800 digits. 768 digits tell any float from its neighbours.
+const longest = 770
+
+// shorten gives a numeral of base 10 or 16, without a sign, as one of about
+// longest bytes at most that is read as the same float; ok is false for a long
+// one that is malformed. Its letters were checked by the caller.
+func shorten(s string, base int) (short string, ok bool) {
+	if len(s) <= longest {
+		return s, true
+	}
+	marks, perDigit := "eE", 1
+	if base == 16 {
+		marks, perDigit = "pP", 4
+	}
+	mantissa, power := s, ""
+	if i := strings.IndexAny(s, marks); i >= 0 {
+		mantissa, power = s[:i], s[i:]
+	}
+	var digits []byte // the numeral is digits * base^scale, and more if rest
+	scale, fraction, rest, seen := 0, false, false, false
+	for i := 0; i < len(mantissa); i++ {
+		c := mantissa[i]
+		if _, digit := hexDigit(c); !digit {
+			if c != '.' || fraction {
+				return "", false
+			}
+			fraction = true
+			continue
+		}
+		seen = true
+		kept := len(digits) < longest && (c != '0' || len(digits) > 0)
+		if kept {
+			digits = append(digits, c)
+		}
+		switch dropped := !kept && len(digits) > 0; {
+		case fraction && !dropped:
+			scale--
+		case dropped && !fraction:
+			scale++
+		}
+		rest = rest || !kept && c != '0'
+	}
+	if !seen {
+		return "", false
+	}
+	if rest {
+		digits, scale = append(digits, '1'), scale-1
+	}
+	n, ok := exponentOf(power)
+	return string(digits) + "0" + marks[:1] + strconv.Itoa(n+(scale-1)*perDigit), ok
+}
+
+// exponentOf reads the exponent that s is, from its mark on; one that is out of
+// any float's range is as good as another such.
+func exponentOf(s string) (n int, ok bool) {
+	if s == "" {
+		return 0, true
+	}
+	digits := strings.TrimLeft(s[1:], "+-")
+	if len(s)-1-len(digits) > 1 || digits == "" {
+		return 0, false
+	}
+	for i := 0; i < len(digits); i++ {
+		if digits[i] < '0' || digits[i] > '9' {
+			return 0, false
+		}
+		n = min(n*10+int(digits[i]-'0'), 1<<40)
+	}
+	if s[1] == '-' {
+		n = -n
+	}
+	return n, true
 }
 
 func signed(u uint64, negative bool) int64 {
