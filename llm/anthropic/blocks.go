@@ -14,8 +14,9 @@ import (
 type block struct {
 	index     int64
 	kind      string
-	text      jsonscan.Text // text, thinking, or the input as JSON
+	thought   wire.Thought
 	signature jsonscan.Text // of thinking
+	input     jsonscan.Text // of a call, as JSON
 	id, name  string        // of a call
 	raw       []byte        // as it began, for the kinds that are kept whole
 }
@@ -59,17 +60,15 @@ func (d *decoder) start(index int64, data []byte) {
 	b := d.open(index, jsonscan.String(jsonscan.Member(data, "type")))
 	switch b.kind {
 	case "text":
-		d.text(b, jsonscan.Member(data, "text"))
+		d.said.Text(jsonscan.Member(data, "text"))
 	case "thinking":
-		d.thinking(b, jsonscan.Member(data, "thinking"))
+		d.said.Thought(&b.thought, jsonscan.Member(data, "thinking"))
 		b.sign(jsonscan.Member(data, "signature"))
 	case "tool_use":
 		b.id = strings.TrimSpace(jsonscan.String(jsonscan.Member(data, "id")))
 		b.name = strings.TrimSpace(jsonscan.String(jsonscan.Member(data, "name")))
 		b.raw = bytes.Clone(jsonscan.Member(data, "input"))
-		if b.name != "" {
-			d.emit(llm.Delta{Kind: llm.DeltaToolCall, Text: b.name})
-		}
+		d.said.Call(b.name)
 	default:
 		b.raw = bytes.Clone(data)
 	}
@@ -95,14 +94,14 @@ func (d *decoder) delta(b *block, data []byte) {
 	}
 	switch kind {
 	case "text_delta":
-		d.text(b, text)
+		d.said.Text(text)
 	case "thinking_delta":
-		d.thinking(b, thinking)
+		d.said.Thought(&b.thought, thinking)
 	case "signature_delta":
 		b.sign(signature)
 	case "input_json_delta":
 		if jsonscan.IsString(partial) {
-			b.text.Append(jsonscan.Inner(partial))
+			b.input.Append(jsonscan.Inner(partial))
 		}
 	}
 }
@@ -120,62 +119,37 @@ func deltaType(value []byte) string {
 	return jsonscan.String(value)
 }
 
-func (d *decoder) text(b *block, value []byte) {
-	d.show(b, "text", value, llm.DeltaText)
-}
-
-func (d *decoder) thinking(b *block, value []byte) {
-	d.show(b, "thinking", value, llm.DeltaReasoning)
-}
-
-// show adds to a block of a kind. A block that was never opened is of the kind
-// of its first part; a part of another kind than its block is no part of it.
-func (d *decoder) show(b *block, kindOf string, value []byte, kind llm.DeltaKind) {
-	if !jsonscan.IsString(value) {
-		return
-	}
-	if b.kind == "" {
-		b.kind = kindOf
-	}
-	if b.kind != kindOf {
-		return
-	}
-	if s := b.text.Append(jsonscan.Inner(value)); s != "" {
-		d.emit(llm.Delta{Kind: kind, Text: s})
-	}
-}
-
 func (b *block) sign(value []byte) {
 	if jsonscan.IsString(value) {
 		b.signature.Append(jsonscan.Inner(value))
 	}
 }
 
-// addTo adds the finished block to the message, or to its text.
-func (b *block) addTo(m *llm.Message, content *strings.Builder, origin string) {
+// addTo adds the finished block to the message, but for its text, which is
+// there.
+func (b *block) addTo(m *llm.Message, origin string) {
+	r := llm.Reasoning{Origin: origin, Text: b.thought.String()}
 	switch b.kind {
-	case "text":
-		content.WriteString(b.text.String())
 	case "thinking":
-		text := b.text.String()
-		raw := append([]byte(nil), `{"type":"thinking","thinking":`...)
-		raw = jsonscan.AppendString(raw, text)
-		raw = append(raw, `,"signature":`...)
-		raw = append(jsonscan.AppendString(raw, b.signature.String()), '}')
-		m.Reasoning = append(m.Reasoning, llm.Reasoning{Origin: origin, Text: text, Raw: raw})
+		r.Raw = append([]byte(nil), `{"type":"thinking","thinking":`...)
+		r.Raw = jsonscan.AppendString(r.Raw, r.Text)
+		r.Raw = append(r.Raw, `,"signature":`...)
+		r.Raw = append(jsonscan.AppendString(r.Raw, b.signature.String()), '}')
 	case "tool_use":
 		m.ToolCalls = append(m.ToolCalls, b.call(m.ToolCalls))
+	case "text":
 	default:
-		if raw := b.whole(); raw != nil {
-			m.Reasoning = append(m.Reasoning, llm.Reasoning{Origin: origin, Raw: raw})
-		}
+		r.Raw = b.whole()
+	}
+	if r.Text != "" || r.Raw != nil {
+		m.Reasoning = append(m.Reasoning, r)
 	}
 }
 
 // call is the block as a call, with an id that none of the message's calls
 // has.
 func (b *block) call(others []llm.ToolCall) llm.ToolCall {
-	args := strings.TrimSpace(b.text.String())
+	args := strings.TrimSpace(b.input.String())
 	if args == "" && !jsonscan.IsNull(b.raw) {
 		args = string(b.raw)
 		if jsonscan.IsString(b.raw) {
@@ -198,7 +172,7 @@ func (b *block) whole() json.RawMessage {
 	if json.Compact(&compact, b.raw) != nil {
 		return nil
 	}
-	input := b.text.String()
+	input := b.input.String()
 	if input == "" || !json.Valid([]byte(input)) {
 		return compact.Bytes()
 	}

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"bytes"
 	"io"
-	"strings"
 	"time"
 
 	"clm/llm"
@@ -19,7 +18,7 @@ const tailWait = 3 * time.Second
 // decoder takes an answer apart, as it comes.
 type decoder struct {
 	resp   *wire.Response
-	emit   func(llm.Delta)
+	said   wire.Said
 	origin string // of its reasoning
 
 	blocks []*block
@@ -33,10 +32,7 @@ type decoder struct {
 }
 
 func newDecoder(resp *wire.Response, emit func(llm.Delta), origin string) *decoder {
-	if emit == nil {
-		emit = func(llm.Delta) {}
-	}
-	return &decoder{resp: resp, emit: emit, origin: origin}
+	return &decoder{resp: resp, said: wire.NewSaid(emit), origin: origin}
 }
 
 // State implements [wire.Decoder].
@@ -139,7 +135,7 @@ func (d *decoder) message(b []byte) {
 		switch string(name) {
 		case "content":
 			if jsonscan.IsString(value) {
-				d.text(d.open(int64(len(d.blocks)), "text"), value)
+				d.said.Text(value)
 				continue
 			}
 			for block := range jsonscan.Elements(value) {
@@ -181,12 +177,10 @@ func (d *decoder) Response() (*llm.Response, error) {
 	case !d.ended && !d.whole:
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer ended early, without a reason to stop: %w", io.ErrUnexpectedEOF)
 	}
-	m := llm.Message{Role: llm.RoleAssistant}
-	var content strings.Builder
+	m := llm.Message{Role: llm.RoleAssistant, Content: d.said.Content()}
 	for _, b := range d.blocks {
-		b.addTo(&m, &content, d.origin)
+		b.addTo(&m, d.origin)
 	}
-	m.Content = content.String()
 	finish := llm.FinishStop
 	switch d.stop {
 	case "max_tokens", "model_context_window_exceeded":

@@ -36,7 +36,7 @@ type callPiece struct {
 
 // piece adds to the call that a piece belongs to. An empty or null member says
 // nothing; the first id and name of a call stay.
-func (cs *calls) piece(p callPiece, emit func(llm.Delta)) {
+func (cs *calls) piece(p callPiece, said *wire.Said) {
 	var name string
 	var args []byte
 	for member, value := range jsonscan.Members(p.function) {
@@ -62,7 +62,7 @@ func (cs *calls) piece(p callPiece, emit func(llm.Delta)) {
 	}
 	if c.name == "" && name != "" {
 		c.name = name
-		emit(llm.Delta{Kind: llm.DeltaToolCall, Text: name})
+		said.Call(name)
 	}
 	switch {
 	case jsonscan.IsString(args):

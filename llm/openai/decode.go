@@ -18,10 +18,9 @@ const tailWait = 3 * time.Second
 // decoder takes an answer apart, as it comes.
 type decoder struct {
 	resp   *wire.Response
-	emit   func(llm.Delta)
+	said   wire.Said
 	origin string // of its reasoning
 
-	text      jsonscan.Text
 	reasoning reasoning
 	calls     calls
 
@@ -35,10 +34,7 @@ type decoder struct {
 }
 
 func newDecoder(resp *wire.Response, emit func(llm.Delta), origin string) *decoder {
-	if emit == nil {
-		emit = func(llm.Delta) {}
-	}
-	return &decoder{resp: resp, emit: emit, origin: origin}
+	return &decoder{resp: resp, said: wire.NewSaid(emit), origin: origin}
 }
 
 // State implements [wire.Decoder].
@@ -173,28 +169,23 @@ func (d *decoder) message(b []byte) {
 		case "content", "refusal":
 			d.content(value)
 		case "reasoning_content", "reasoning", "thinking", "reasoning_details":
-			d.reasoning.add(string(name), value)
+			d.reasoning.add(&d.said, string(name), value)
 		case "tool_calls":
 			for call := range jsonscan.Elements(value) {
 				d.call(call)
 			}
 		case "function_call":
 			if !jsonscan.IsNull(value) {
-				d.calls.piece(callPiece{function: value}, d.emit)
+				d.calls.piece(callPiece{function: value}, &d.said)
 			}
 		}
-	}
-	if s := d.reasoning.settle(); s != "" {
-		d.emit(llm.Delta{Kind: llm.DeltaReasoning, Text: s})
 	}
 }
 
 // content takes a string, null, or parts with a text each.
 func (d *decoder) content(b []byte) {
 	if jsonscan.IsString(b) {
-		if s := d.text.Append(jsonscan.Inner(b)); s != "" {
-			d.emit(llm.Delta{Kind: llm.DeltaText, Text: s})
-		}
+		d.said.Text(b)
 		return
 	}
 	for part := range jsonscan.Elements(b) {
@@ -205,11 +196,9 @@ func (d *decoder) content(b []byte) {
 		for name, value := range jsonscan.Members(part) {
 			switch string(name) {
 			case "text", "refusal":
-				if jsonscan.IsString(value) {
-					d.content(value)
-				}
+				d.said.Text(value)
 			case "thinking":
-				d.reasoning.addParts(value)
+				d.reasoning.addParts(&d.said, value)
 			}
 		}
 	}
@@ -230,7 +219,7 @@ func (d *decoder) call(b []byte) {
 			p.function = value
 		}
 	}
-	d.calls.piece(p, d.emit)
+	d.calls.piece(p, &d.said)
 }
 
 // takeFinish notes why the model stopped. A server that could not go on says
@@ -269,7 +258,7 @@ func (d *decoder) Response() (*llm.Response, error) {
 	case !d.finished && !d.done:
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer ended early, without a finish mark: %w", io.ErrUnexpectedEOF)
 	}
-	m := llm.Message{Role: llm.RoleAssistant, Content: d.text.String()}
+	m := llm.Message{Role: llm.RoleAssistant, Content: d.said.Content()}
 	if block, ok := d.reasoning.block(d.origin); ok {
 		m.Reasoning = []llm.Reasoning{block}
 	}

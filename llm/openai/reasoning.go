@@ -2,20 +2,19 @@ package openai
 
 import (
 	"encoding/json"
-	"strings"
 
 	"clm/llm"
 	"clm/llm/internal/jsonscan"
+	"clm/llm/internal/wire"
 )
 
 // reasoning collects what a model thought, under each name that servers have
 // for it. Several may carry the same text at once: people see the first.
 type reasoning struct {
-	fields  []*field // of plain text, in order of appearance
-	details []*detail
-	shows   bool   // shown is known
-	shown   string // the member whose text is shown
-	pending string // to be shown
+	fields    []*field // of plain text, in order of appearance
+	details   []*detail
+	ofDetails wire.Thought  // their texts in a row, if they are shown
+	shown     *wire.Thought // of a field or ofDetails; nil: nothing came yet
 }
 
 // ofContent is the field of reasoning that came as a part of the content, which
@@ -24,23 +23,23 @@ const ofContent = ""
 
 type field struct {
 	name string
-	text jsonscan.Text
+	text wire.Thought
 }
 
-func (r *reasoning) add(name string, value []byte) {
+func (r *reasoning) add(said *wire.Said, name string, value []byte) {
 	if name == "reasoning_details" {
 		for d := range jsonscan.Elements(value) {
-			r.detail(d)
+			r.detail(said, d)
 		}
 		return
 	}
+	r.plain(said, name, value)
+}
+
+func (r *reasoning) plain(said *wire.Said, name string, value []byte) {
 	if !jsonscan.IsString(value) || len(value) == 2 {
 		return
 	}
-	r.plain(name, jsonscan.Inner(value))
-}
-
-func (r *reasoning) plain(name string, inner []byte) {
 	var f *field
 	for _, have := range r.fields {
 		if have.name == name {
@@ -51,39 +50,28 @@ func (r *reasoning) plain(name string, inner []byte) {
 		f = &field{name: name}
 		r.fields = append(r.fields, f)
 	}
-	r.show(name, f.text.Append(inner))
-}
-
-// show queues text, if it is of the member that is shown. Plain text is
-// preferred to details, which repeat it.
-func (r *reasoning) show(name, text string) {
-	if text == "" {
-		return
-	}
-	if !r.shows {
-		r.shows, r.shown = true, name
-	}
-	if r.shown == name {
-		r.pending += text
+	if r.shows(&f.text) {
+		said.Thought(&f.text, value)
+	} else {
+		f.text.Append(jsonscan.Inner(value))
 	}
 }
 
-// settle returns what is new to be shown.
-func (r *reasoning) settle() string {
-	s := r.pending
-	r.pending = ""
-	return s
+// shows tells whether a text is the one that people see: the first that came.
+func (r *reasoning) shows(text *wire.Thought) bool {
+	if r.shown == nil {
+		r.shown = text
+	}
+	return r.shown == text
 }
 
 // addParts takes a thinking part of a content list: text, or parts of it.
-func (r *reasoning) addParts(value []byte) {
+func (r *reasoning) addParts(said *wire.Said, value []byte) {
 	for part := range jsonscan.Elements(value) {
 		if !jsonscan.IsString(part) {
 			part, _ = member(part, "text")
 		}
-		if jsonscan.IsString(part) {
-			r.plain(ofContent, jsonscan.Inner(part))
-		}
+		r.plain(said, ofContent, part)
 	}
 }
 
@@ -95,7 +83,7 @@ type detail struct {
 	texts   map[string]*jsonscan.Text  // "text" and "summary", where there are
 }
 
-func (r *reasoning) detail(b []byte) {
+func (r *reasoning) detail(said *wire.Said, b []byte) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(b, &members) != nil || members == nil {
 		return
@@ -107,14 +95,22 @@ func (r *reasoning) detail(b []byte) {
 		last = &detail{map[string]json.RawMessage{}, map[string]*jsonscan.Text{}}
 		r.details = append(r.details, last)
 	}
+	for _, name := range [...]string{"summary", "text"} {
+		value := members[name]
+		if !jsonscan.IsString(value) {
+			continue
+		}
+		delete(members, name)
+		if last.texts[name] == nil {
+			last.texts[name] = new(jsonscan.Text)
+		}
+		last.texts[name].Append(jsonscan.Inner(value))
+		if len(value) > 2 && r.shows(&r.ofDetails) {
+			said.Thought(&r.ofDetails, value)
+		}
+	}
 	for name, value := range members {
-		switch {
-		case (name == "text" || name == "summary") && jsonscan.IsString(value):
-			if last.texts[name] == nil {
-				last.texts[name] = new(jsonscan.Text)
-			}
-			r.show("reasoning_details", last.texts[name].Append(jsonscan.Inner(value)))
-		case last.members[name] == nil || !jsonscan.IsNull(value):
+		if last.members[name] == nil || !jsonscan.IsNull(value) {
 			last.members[name] = value
 		}
 	}
@@ -150,12 +146,7 @@ func (r *reasoning) block(origin string) (llm.Reasoning, bool) {
 		return llm.Reasoning{}, false
 	}
 	raw := []byte{'{'}
-	text := ""
 	for _, f := range r.fields {
-		s := f.text.String()
-		if f.name == r.shown {
-			text = s
-		}
 		if f.name == ofContent {
 			continue
 		}
@@ -163,7 +154,7 @@ func (r *reasoning) block(origin string) (llm.Reasoning, bool) {
 			raw = append(raw, ',')
 		}
 		raw = append(jsonscan.AppendString(raw, f.name), ':')
-		raw = jsonscan.AppendString(raw, s)
+		raw = jsonscan.AppendString(raw, f.text.String())
 	}
 	if len(r.details) > 0 {
 		if len(raw) > 1 {
@@ -180,23 +171,12 @@ func (r *reasoning) block(origin string) (llm.Reasoning, bool) {
 		}
 		raw = append(raw, data...)
 	}
-	if text == "" {
-		text = r.detailText()
+	text := ""
+	if r.shown != nil {
+		text = r.shown.String()
 	}
 	if raw = append(raw, '}'); len(raw) == 2 {
 		raw = nil
 	}
 	return llm.Reasoning{Origin: origin, Text: text, Raw: raw}, true
-}
-
-func (r *reasoning) detailText() string {
-	var b strings.Builder
-	for _, d := range r.details {
-		for _, name := range [...]string{"summary", "text"} {
-			if d.texts[name] != nil {
-				b.WriteString(d.texts[name].String())
-			}
-		}
-	}
-	return b.String()
 }

@@ -14,7 +14,7 @@ import (
 // decoder takes an answer apart, as it comes.
 type decoder struct {
 	resp   *wire.Response
-	emit   func(llm.Delta)
+	said   wire.Said
 	origin string // of its reasoning
 
 	items  []*item
@@ -27,10 +27,7 @@ type decoder struct {
 }
 
 func newDecoder(resp *wire.Response, emit func(llm.Delta), origin string) *decoder {
-	if emit == nil {
-		emit = func(llm.Delta) {}
-	}
-	return &decoder{resp: resp, emit: emit, origin: origin}
+	return &decoder{resp: resp, said: wire.NewSaid(emit), origin: origin}
 }
 
 // State implements [wire.Decoder].
@@ -241,14 +238,12 @@ func (d *decoder) Response() (*llm.Response, error) {
 	case d.status == "":
 		return nil, d.resp.Failf(llm.ErrProtocol, "the answer ended early, without response.completed: %w", io.ErrUnexpectedEOF)
 	}
-	m := llm.Message{Role: llm.RoleAssistant}
+	m := llm.Message{Role: llm.RoleAssistant, Content: d.said.Content()}
 	cut := d.status == "incomplete"
-	var content strings.Builder
 	for _, it := range d.items {
-		it.addTo(&m, &content, d.origin)
+		it.addTo(&m, d.origin)
 		cut = cut || it.kind == "function_call" && it.status == "incomplete"
 	}
-	m.Content = content.String()
 	finish := llm.FinishStop
 	switch {
 	case cut && d.reason == "content_filter":

@@ -18,13 +18,15 @@ type item struct {
 	status string
 	done   bool
 
-	text     jsonscan.Text // of a message, a call's arguments, or reasoning as it is shown
-	args     string        // as the server repeated them
-	part     int64         // of reasoning: the last part that text came of
-	callID   string
-	name     string
-	raw      []byte // as it came at its end, for the kinds that are kept whole
-	announce bool   // people know about the call
+	spoke   bool // text came of it
+	thought wire.Thought
+	part    int64 // of reasoning: the last part that text came of
+	callID  string
+	name    string
+	shown   bool          // people know about the call
+	pieces  jsonscan.Text // of a call's arguments
+	args    string        // as the server repeated them
+	raw     []byte        // as it came at its end, for the kinds that are kept whole
 }
 
 // maxItems bounds the output items of one answer.
@@ -76,22 +78,19 @@ func (d *decoder) begin(it *item, data []byte) {
 			it.status = jsonscan.String(value)
 		}
 	}
-	if it.kind == "function_call" && it.name != "" && !it.announce {
-		it.announce = true
-		d.emit(llm.Delta{Kind: llm.DeltaToolCall, Text: it.name})
+	if it.kind == "function_call" && it.name != "" && !it.shown {
+		it.shown = true
+		d.said.Call(it.name)
 	}
 }
 
 // finish takes the whole item. What had not come in pieces is shown now.
 func (d *decoder) finish(it *item, data []byte) {
-	if it.done && it.text.Len() > 0 && jsonscan.String(jsonscan.Member(data, "type")) != it.kind {
-		return // what was shown of an item does not become another one
-	}
 	d.begin(it, data)
 	it.done = true
 	switch it.kind {
 	case "message":
-		if it.text.Len() == 0 {
+		if !it.spoke {
 			for part := range jsonscan.Elements(jsonscan.Member(data, "content")) {
 				d.addText(it, textOf(part))
 			}
@@ -100,10 +99,10 @@ func (d *decoder) finish(it *item, data []byte) {
 		it.setArgs(jsonscan.Member(data, "arguments"))
 	case "reasoning":
 		it.keep(data)
-		if it.text.Len() == 0 {
+		if it.thought.Len() == 0 {
 			d.thoughts(it, jsonscan.Member(data, "summary"))
 		}
-		if it.text.Len() == 0 {
+		if it.thought.Len() == 0 {
 			d.thoughts(it, jsonscan.Member(data, "content"))
 		}
 	default:
@@ -130,23 +129,16 @@ func (d *decoder) thoughts(it *item, parts []byte) {
 	}
 }
 
-const paragraph = "\n\n"
-
 // addText adds to a message. Each message after the first is a paragraph.
 func (d *decoder) addText(it *item, value []byte) {
 	if !jsonscan.IsString(value) || len(value) == 2 {
 		return
 	}
-	if d.spoke != it {
-		if d.spoke != nil {
-			it.text.AppendRaw([]byte(paragraph))
-			d.emit(llm.Delta{Kind: llm.DeltaText, Text: paragraph})
-		}
-		d.spoke = it
+	if d.spoke != nil && d.spoke != it {
+		d.said.Paragraph()
 	}
-	if s := it.text.Append(jsonscan.Inner(value)); s != "" {
-		d.emit(llm.Delta{Kind: llm.DeltaText, Text: s})
-	}
+	d.spoke, it.spoke = it, true
+	d.said.Text(value)
 }
 
 // addThought adds to an item of reasoning, whose parts are paragraphs.
@@ -154,20 +146,17 @@ func (d *decoder) addThought(it *item, part int64, value []byte) {
 	if !jsonscan.IsString(value) || len(value) == 2 {
 		return
 	}
-	if part != it.part && it.text.Len() > 0 {
-		it.text.AppendRaw([]byte(paragraph))
-		d.emit(llm.Delta{Kind: llm.DeltaReasoning, Text: paragraph})
+	if part != it.part && it.thought.Len() > 0 {
+		d.said.ThoughtParagraph(&it.thought)
 	}
 	it.part = part
-	if s := it.text.Append(jsonscan.Inner(value)); s != "" {
-		d.emit(llm.Delta{Kind: llm.DeltaReasoning, Text: s})
-	}
+	d.said.Thought(&it.thought, value)
 }
 
 // add adds to a call's arguments.
 func (it *item) add(value []byte) {
 	if jsonscan.IsString(value) {
-		it.text.Append(jsonscan.Inner(value))
+		it.pieces.Append(jsonscan.Inner(value))
 	}
 }
 
@@ -192,17 +181,14 @@ func (it *item) keep(data []byte) {
 	}
 }
 
-// addTo adds the finished item to the message, or to its text.
-func (it *item) addTo(m *llm.Message, content *strings.Builder, origin string) {
-	switch it.kind {
-	case "message":
-		content.WriteString(it.text.String())
-	case "function_call":
+// addTo adds the finished item to the message, but for its text, which is
+// there.
+func (it *item) addTo(m *llm.Message, origin string) {
+	if text := it.thought.String(); text != "" || it.raw != nil {
+		m.Reasoning = append(m.Reasoning, llm.Reasoning{Origin: origin, Text: text, Raw: it.raw})
+	}
+	if it.kind == "function_call" {
 		m.ToolCalls = append(m.ToolCalls, it.call(m.ToolCalls))
-	default:
-		if text := it.text.String(); text != "" || it.raw != nil {
-			m.Reasoning = append(m.Reasoning, llm.Reasoning{Origin: origin, Text: text, Raw: it.raw})
-		}
 	}
 }
 
@@ -210,7 +196,7 @@ func (it *item) addTo(m *llm.Message, content *strings.Builder, origin string) {
 func (it *item) call(others []llm.ToolCall) llm.ToolCall {
 	args := strings.TrimSpace(it.args)
 	if args == "" {
-		args = strings.TrimSpace(it.text.String())
+		args = strings.TrimSpace(it.pieces.String())
 	}
 	if args == "" || args == "null" {
 		args = "{}"

@@ -34,11 +34,12 @@ func (t *Text) Append(inner []byte) string {
 	return t.settle(len(t.buf) - partial(t.buf[t.done:]))
 }
 
-// AppendRaw adds text that is not escaped.
-func (t *Text) AppendRaw(s []byte) {
+// AppendRaw adds text that is not escaped, and returns it with what was held
+// back before it.
+func (t *Text) AppendRaw(s []byte) string {
 	t.flushHigh()
 	t.buf = append(t.buf, s...)
-	t.settle(len(t.buf))
+	return t.settle(len(t.buf))
 }
 
 // Len is the size of what came, in bytes.
