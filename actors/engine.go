@@ -67,7 +67,7 @@ func Start(ctx context.Context, opts Options) (*Engine, error) {
 	}
 	e.home, _ = os.UserHomeDir()
 	e.sys = &family.System{Actors: opts.System, Clock: opts.Clock, Log: opts.Logger, Grace: opts.Grace, Trace: e.trace()}
-	root, err := e.sys.SpawnRoot(ctx, family.Spec{Kind: family.KindEngine, Behavior: &engine{e: e, agents: map[string]*family.Node{}, conns: connections{clients: map[string]llm.Client{}, windows: map[string]*window{}}}})
+	root, err := e.sys.SpawnRoot(ctx, family.Spec{Kind: family.KindEngine, Behavior: &engine{e: e, agents: map[string]*family.Node{}, conns: connections{servers: map[string]*server{}}}})
 	if err != nil {
 		return nil, err
 	}
@@ -254,6 +254,7 @@ func (r *engine) spawn(n *family.Node, c actor.Context, h *host) error {
 	}
 	node, err := n.Spawn(c, agent.Spec(cfg))
 	if err != nil {
+		h.model.release()
 		return err
 	}
 	h.handle.node = node

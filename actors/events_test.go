@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -257,6 +259,54 @@ func (c *handClock) turn(d time.Duration) {
 	for _, f := range due {
 		go f()
 	}
+}
+
+// A server that does not answer is waited for by the embedder's clock.
+func TestSilentServerByTheEmbeddersClock(t *testing.T) {
+	clock := &handClock{now: time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)}
+	bubble(t, actors.Options{Clock: clock}, func(r *rig) {
+		r.mcp = map[string]http.Handler{"silent": http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if q.Method == http.MethodGet {
+				<-q.Context().Done()
+				return
+			}
+			r.model.ServeHTTP(w, q)
+		})}
+		m := mock(0) // its window is asked for
+		m.Connection.URL = "http://silent/v1"
+		a, l := r.spawn(actors.AgentOptions{Model: m, Tools: r.tools(goTool(says("x")))})
+		n := r.begin(a, "go")
+		wait := func(turns int, over func() bool) {
+			r.Helper()
+			steps := 0
+			for ; !over() && steps < 100; steps++ {
+				clock.turn(time.Second)
+				synctest.Wait()
+			}
+			if steps != turns {
+				r.Errorf("waited %d s, want %d", steps, turns)
+			}
+		}
+		wait(5, func() bool { return a.State() == msg.StateComplete })
+		r.end(l, n)
+		if err := a.CheckConnection(); err != nil {
+			r.Fatal(err)
+		}
+		synctest.Wait()
+		var told atomic.Pointer[msg.Connection]
+		go func() {
+			for e := range l.All(r.Context()) {
+				if c, ok := e.Data.(msg.Connection); ok {
+					told.Store(&c)
+					return
+				}
+			}
+		}()
+		wait(30, func() bool { return told.Load() != nil })
+		if c := told.Load(); c == nil || c.OK || c.Error != "no answer within 30s; is the server running?" {
+			r.Errorf("told %+v", c)
+		}
+	}, call, ok)
 }
 
 // The engine lives by the embedder's clock: sleeps, rates, retries, deadlines

@@ -3,6 +3,7 @@ package actors_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,59 @@ func TestTurnStaysWithAFallback(t *testing.T) {
 			}
 		}
 	}, "!status 401\nno\n", thought, ok, ok)
+}
+
+// A fallback is asked with tools, whatever the first refuses, and the reverse.
+func TestFallbackHasItsOwnTools(t *testing.T) {
+	const refusal = "!status 400\n{\"error\":\"m does not support tools\"}\n"
+	const key = "!status 401\nno\n"
+	bubble(t, actors.Options{}, func(r *rig) {
+		a, l := r.spawn(actors.AgentOptions{Model: pair(), Tools: r.tools(goTool(says("x")))})
+		d, events := r.turn(a, l, "go")
+		if got := asked(r); d.Text != "ok" || len(notices(events)) != 2 || !slices.Equal(got, []string{first, first, second}) {
+			r.Errorf("%+v, notices %q, asked %q", d, notices(events), got)
+		}
+		for i, want := range []bool{true, false, true} {
+			if _, got := r.model.Requests()[i].JSON()["tools"]; got != want {
+				r.Errorf("request %d has tools: %v", i, got)
+			}
+		}
+	}, refusal, key, ok)
+}
+
+// An answer costs what the model costs that gave it.
+func TestPriceOfAFallback(t *testing.T) {
+	const answer = "!text x\n!usage 1000 100\n!finish stop\n"
+	for name, tc := range map[string]struct {
+		change func(f *actors.Model)
+		price  float64
+	}{
+		"its own":                         {func(f *actors.Model) { f.Price = actors.Price{Input: 10, Output: 50} }, 0.015},
+		"not known":                       {func(*actors.Model) {}, 0},
+		"the same model elsewhere":        {func(f *actors.Model) { f.ID = "" }, 0.003},
+		"the same model at another price": {func(f *actors.Model) { f.ID, f.Price.Input = "", 2 }, 0.002},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, actors.Options{}, func(r *rig) {
+				m := pair()
+				m.Price = actors.Price{Input: 1, Output: 20}
+				tc.change(&m.Fallback[0])
+				b := &actors.Budget{}
+				a, l := r.spawn(actors.AgentOptions{Model: m, Budget: b})
+				for i, want := range []float64{tc.price, 0.003} { // the second turn begins with the first again
+					_, events := r.turn(a, l, "go")
+					for _, e := range events {
+						if u, ok := e.Data.(msg.UsageReported); ok && math.Abs(u.Price-want) > 1e-9 {
+							r.Errorf("turn %d: price %v, want %v", i, u.Price, want)
+						}
+					}
+				}
+				if _, _, spent := b.Used(); math.Abs(spent-tc.price-0.003) > 1e-9 {
+					r.Errorf("spent %v", spent)
+				}
+			}, "!status 401\nno\n", answer, answer)
+		})
+	}
 }
 
 // The last of a chain ends the turn, and the next turn begins with the first.

@@ -137,6 +137,10 @@ func (h *host) permissions(p Permissions, b *Builtins) error {
 }
 
 func (h *host) setModel(m *resolved) {
+	m.hold()
+	if h.model != nil {
+		h.model.release()
+	}
 	h.model = m
 	h.percent.Store(int64(m.AutocompactPct))
 	if m.AutocompactPct <= 0 {
@@ -160,11 +164,12 @@ func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*f
 		System: h.opts.System, Model: m.ID, Origins: m.origins,
 		Tools:  func() []llm.Tool { return h.offer().tools() },
 		Stream: !h.opts.NoStream, Sequential: h.opts.Sequential, MaxIterations: iterations(h.opts.MaxIterations),
-		Volatile: h.volatile, NoTools: t.NoTools, MaxOutputTokens: m.MaxOutputTokens,
+		Volatile: h.volatile, MaxOutputTokens: m.MaxOutputTokens,
 		ContextMax: h.handle.view.ContextMax.Load(), Percent: int(h.percent.Load()),
-		Probe: probe,
-		Spend: func(u llm.Usage) error { return h.opts.Budget.spend(u, m.Price.Of(u)) },
-		Price: m.Price.Of,
+		Probe:   probe,
+		NoTools: func(conn int) bool { return m.conns[conn].NoTools.Load() },
+		Spend:   func(conn int, u llm.Usage) error { return h.opts.Budget.spend(u, m.prices[conn].Of(u)) },
+		Price:   func(conn int, u llm.Usage) float64 { return m.prices[conn].Of(u) },
 		SpawnModel: func(n *family.Node, c actor.Context, first int) (*family.Node, error) {
 			return n.Spawn(c, model.Spec(model.Config{Agent: h.handle.node.PID(), Turn: t.ID, Connections: m.conns, First: first, Rand: jitter}))
 		},
@@ -187,6 +192,7 @@ func (h *host) TurnEnded() {
 
 // Stopping implements [agent.Host].
 func (h *host) Stopping(n *family.Node) {
+	h.model.release()
 	if h.builtins != nil {
 		n.Go("end background jobs", func(context.Context) any { h.builtins.Close(); return nil })
 	}
@@ -209,7 +215,7 @@ func (h *host) probe(m *resolved) func(ctx context.Context) (int64, error) {
 	if max.Load() > 0 || m.Connection.Kind == llm.KindDemo {
 		return nil
 	}
-	return m.window.ask(m.conns[0].Client, m.ID)
+	return m.window.ask(h.e.opts.Clock, m.conns[0].Client, m.ID)
 }
 
 // spawnTool spawns the toolcall of one call.
@@ -321,14 +327,20 @@ func (h *host) unreserve() {
 	h.reserved = nil
 }
 
+// checkTime is how long a connection's check may take.
+const checkTime = 30 * time.Second
+
 // Check implements [agent.Host].
 func (h *host) Check() func(context.Context) msg.Connection {
-	client := h.model.conns[0].Client
+	client, clock := h.model.conns[0].Client, h.e.opts.Clock
 	return func(ctx context.Context) msg.Connection {
-		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		limited, cancel := family.Timeout(ctx, clock, checkTime)
 		defer cancel()
-		models, err := client.Models(ctx)
-		if err != nil {
+		models, err := client.Models(limited)
+		switch {
+		case err != nil && ctx.Err() == nil && limited.Err() != nil:
+			return msg.Connection{Error: fmt.Sprintf("no answer within %v; is the server running?", checkTime)}
+		case err != nil:
 			return msg.Connection{Error: err.Error()}
 		}
 		out := msg.Connection{OK: true}

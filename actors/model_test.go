@@ -283,6 +283,35 @@ func TestToolsAreDroppedWhereTheModelTakesNone(t *testing.T) {
 	}, refusal, ok, ok)
 }
 
+// What one agent finds out of a connection and a model all agents know that
+// have it, and the people of each are told once.
+func TestToolsAreRefusedForAllAgents(t *testing.T) {
+	refusal := "!status 400\n{\"error\":{\"message\":\"mock does not support tools\"}}"
+	bubble(t, actors.Options{}, func(r *rig) {
+		other := mock(1 << 20)
+		other.ID = "other"
+		for i, m := range []actors.Model{mock(1 << 20), mock(1 << 20), other} {
+			a, l := r.spawn(actors.AgentOptions{Model: m, Tools: r.tools(goTool(says("x")))})
+			told := 0
+			for range 2 {
+				_, events := r.turn(a, l, "go")
+				told += len(notices(events))
+			}
+			if want := []int{1, 1, 0}[i]; told != want {
+				r.Errorf("agent %d: %d notices, want %d", i, told, want)
+			}
+		}
+		var with []bool
+		for _, q := range r.model.Requests() {
+			_, has := q.JSON()["tools"]
+			with = append(with, has)
+		}
+		if want := []bool{true, false, false, false, false, true, true}; !slices.Equal(with, want) {
+			r.Errorf("requests with tools: %v, want %v", with, want)
+		}
+	}, refusal, ok, ok, ok, ok, ok, ok)
+}
+
 // messagesOf is the raw text of a request's messages.
 func messagesOf(r *rig, body []byte) []json.RawMessage {
 	r.Helper()

@@ -148,6 +148,7 @@ func (s *subAgent) start(n *family.Node, c actor.Context, m connected) {
 		Above: s.above.handle.node.PID(), AboveTurn: s.turn,
 	}))
 	if err != nil {
+		h.model.release()
 		s.fail(n, c, err)
 		return
 	}

@@ -56,6 +56,17 @@ type limiterKey struct {
 	key Secret
 }
 
+func keyOf(conn Connection) limiterKey {
+	return limiterKey{strings.TrimRight(conn.URL, "/"), conn.Key}
+}
+
+// SameLimiter tells whether connections share a limiter.
+func SameLimiter(a, b Connection) bool { return keyOf(a) == keyOf(b) }
+
+// Forget drops a connection's limiter. Who has it may use it on; who asks next
+// gets a new one.
+func (ls *Limiters) Forget(conn Connection) { ls.byConn.Delete(keyOf(conn)) }
+
 // For returns the limiter that all agents share which use this URL and key,
 // and nil when tokensPerSec names no limit. The settings given last hold for
 // all of them.
@@ -63,7 +74,7 @@ func (ls *Limiters) For(conn Connection, tokensPerSec float64, burst int) *Limit
 	if tokensPerSec <= 0 {
 		return nil
 	}
-	k := limiterKey{strings.TrimRight(conn.URL, "/"), conn.Key}
+	k := keyOf(conn)
 	have, ok := ls.byConn.Load(k)
 	if !ok {
 		have, _ = ls.byConn.LoadOrStore(k, NewLimiter(tokensPerSec, burst))

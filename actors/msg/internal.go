@@ -34,10 +34,11 @@ type TurnEnded struct {
 	Kind string // class of the failure
 }
 
-// Learned is what a turn found out that outlives it. From the turn to its
-// agent; no answer.
+// Learned is what a turn found out that outlives it. From the turn or a model
+// actor to the agent; no answer.
 type Learned struct {
-	NoTools     bool  // the connection refuses tools
+	NoTools     bool  // the connection refuses tools: the request went without them
+	Connection  int   // which, as in [ModelAnswered]
 	ContextSize int64 // 0: nothing new
 }
 

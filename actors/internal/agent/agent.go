@@ -38,7 +38,6 @@ type TurnStart struct {
 	ID      uint64
 	History *llm.History
 	Compact bool
-	NoTools bool // the connection refuses them
 }
 
 // Config is what an agent's actor needs.
@@ -100,7 +99,7 @@ type agent struct {
 	turn    *family.Node
 	ended   *msg.TurnEnded // the running turn's outcome
 	closing *msg.TurnDone  // waits for the session to be on disk
-	noTools bool
+	noTools []int          // the connections of which people know that they refuse tools
 
 	steering  []string     // given to the turn that runs, not in the conversation yet
 	queue     []string     // said after the turn that runs was over: starts the next one
@@ -132,7 +131,7 @@ func (a *agent) Receive(n *family.Node, c actor.Context, message any) {
 	case msg.ToolPrepared:
 		a.fromAbove(n, c, m)
 	case msg.Learned:
-		a.learned(m)
+		a.learned(n, m)
 	case msg.Replaced:
 		a.keep(n, msg.RewriteSession(m))
 	case msg.TurnEnded:
@@ -261,7 +260,7 @@ func (a *agent) between(n *family.Node, message any) any {
 		case err != nil:
 			return msg.Rejected{Err: err}
 		}
-		a.noTools = false // perhaps another connection
+		a.noTools = nil // perhaps other connections, or other tools
 		a.dropPlugins(n, drop)
 		return msg.Accepted{}
 	}
@@ -292,7 +291,7 @@ func (a *agent) begin(n *family.Node, c actor.Context, input []llm.Message, comp
 	}
 	a.turns++
 	node, err := a.cfg.Host.StartTurn(n, c, TurnStart{
-		ID: a.turns, History: a.cfg.History, Compact: compact, NoTools: a.noTools,
+		ID: a.turns, History: a.cfg.History, Compact: compact,
 	})
 	if err != nil {
 		a.turns--
@@ -346,9 +345,10 @@ func (a *agent) cancel() any {
 	return msg.Accepted{}
 }
 
-func (a *agent) learned(m msg.Learned) {
-	if m.NoTools {
-		a.noTools = true
+func (a *agent) learned(n *family.Node, m msg.Learned) {
+	if m.NoTools && !slices.Contains(a.noTools, m.Connection) {
+		a.noTools = append(a.noTools, m.Connection)
+		a.publish(n, msg.Notice{Text: "the model does not take tools; going on without them"})
 	}
 	if m.ContextSize > 0 {
 		a.cfg.View.ContextMax.Store(m.ContextSize)

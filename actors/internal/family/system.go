@@ -38,6 +38,18 @@ func (SystemClock) Now() time.Time { return time.Now() }
 // AfterFunc is [time.AfterFunc].
 func (SystemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
+// Timeout is [context.WithTimeout] by a clock of one's own. When the time is
+// over the context's cause is [context.DeadlineExceeded]; its error is
+// [context.Canceled], as contexts have no other clock.
+func Timeout(ctx context.Context, clock Clock, d time.Duration) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithCancelCause(ctx)
+	timer := clock.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+	return limited, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
 // Refused answers a request that reached a stopping node.
 type Refused struct{ Cause error }
 

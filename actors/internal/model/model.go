@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -22,6 +23,9 @@ type Connection struct {
 	Name    string
 	Client  llm.Client
 	Limiter *llm.Limiter // nil: no limit
+	// NoTools says that it refuses tools with this model, as was found out by
+	// any agent that has it.
+	NoTools *atomic.Bool
 	// Model and MaxTokens replace the request's when Model is not empty.
 	Model     string
 	MaxTokens int
@@ -54,8 +58,9 @@ type (
 	free      struct{} // the rate allows the request
 	again     struct{} // the server may be asked again
 	attempted struct {
-		resp *llm.Response
-		err  error
+		asked *llm.Request
+		resp  *llm.Response
+		err   error
 	}
 )
 
@@ -82,7 +87,7 @@ func (m *model) Receive(n *family.Node, c actor.Context, message any) {
 func (m *model) reserve(n *family.Node) {
 	conn := m.cfg.Connections[m.at]
 	if conn.Limiter != nil {
-		delay, refund := conn.Limiter.Reserve(n.System().Clock.Now(), requestBytes(m.ask.Request))
+		delay, refund := conn.Limiter.Reserve(n.System().Clock.Now(), requestBytes(m.request()))
 		if delay > 0 {
 			m.refund = refund
 			m.wait(n, delay, "the connection's rate limit", free{})
@@ -107,12 +112,9 @@ func (m *model) try(n *family.Node) {
 	m.attempt++
 	n.SetState("THINKING")
 	m.report(n, msg.StateChanged{State: msg.StateThinking})
-	conn := m.cfg.Connections[m.at]
-	req := m.ask.Request
-	if conn.Model != "" {
-		r := *req
-		r.Model, r.MaxTokens = conn.Model, conn.MaxTokens
-		req = &r
+	client, req := m.cfg.Connections[m.at].Client, m.request()
+	if len(req.Tools) < len(m.ask.Request.Tools) {
+		n.Tell(m.cfg.Agent, msg.Learned{NoTools: true, Connection: m.at})
 	}
 	var emit func(llm.Delta)
 	if !m.ask.Silent {
@@ -126,9 +128,21 @@ func (m *model) try(n *family.Node) {
 		}
 	}
 	n.Go("model request", func(ctx context.Context) any {
-		resp, err := conn.Client.Complete(ctx, req, emit)
-		return attempted{resp, err}
+		resp, err := client.Complete(ctx, req, emit)
+		return attempted{req, resp, err}
 	})
+}
+
+// request is what the present connection is asked.
+func (m *model) request() *llm.Request {
+	conn, r := m.cfg.Connections[m.at], *m.ask.Request
+	if conn.Model != "" {
+		r.Model, r.MaxTokens = conn.Model, conn.MaxTokens
+	}
+	if conn.NoTools.Load() {
+		r.Tools = nil
+	}
+	return &r
 }
 
 func (m *model) attempted(n *family.Node, c actor.Context, x attempted) {
@@ -137,6 +151,12 @@ func (m *model) attempted(n *family.Node, c actor.Context, x attempted) {
 		return
 	}
 	e := asError(x.err)
+	if e.Kind == llm.ErrNoTools && !e.Started && len(x.asked.Tools) > 0 {
+		m.cfg.Connections[m.at].NoTools.Store(true)
+		m.attempt = 0 // what is asked now is another request
+		m.reserve(n)
+		return
+	}
 	if delay, more := llm.Backoff(m.attempt, e, m.cfg.Rand()); more {
 		m.wait(n, delay, e.Error(), again{})
 		return

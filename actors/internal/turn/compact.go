@@ -34,6 +34,10 @@ func (t *turn) compact(n *family.Node, c actor.Context, midChain bool) {
 		t.finish(n, c, fmt.Errorf("%w (%w)", msg.ErrNothingToCompact, err), "compact")
 		return
 	}
+	t.summarise(n, c, plan, midChain)
+}
+
+func (t *turn) summarise(n *family.Node, c actor.Context, plan llm.Plan, midChain bool) {
 	if t.cfg.ContextMax > 0 {
 		plan.MaxBytes = int(min(t.cfg.ContextMax*bytesOfWindow, llm.DefaultPlanBytes))
 	}
@@ -50,7 +54,7 @@ func (t *turn) summarised(n *family.Node, c actor.Context, m msg.ModelAnswered) 
 	t.compacting = nil
 	err := m.Err
 	if err == nil {
-		err = t.cfg.Spend(m.Response.Usage)
+		err = t.cfg.Spend(t.conn, m.Response.Usage)
 	}
 	var msgs []llm.Message
 	if err == nil {

@@ -31,7 +31,7 @@ type Config struct {
 	Sequential      bool // one tool call at a time, and the model is asked for no more
 	MaxIterations   int  // tool batches; 0: no limit
 	Volatile        func(tool string) bool
-	NoTools         bool
+	NoTools         func(connection int) bool // it refuses them
 	MaxOutputTokens int
 
 	ContextMax int64 // tokens; 0: unknown
@@ -40,8 +40,8 @@ type Config struct {
 	Probe func(ctx context.Context) (int64, error)
 	// Spend counts what a request cost, if anything, and says when a ceiling is
 	// reached.
-	Spend func(u llm.Usage) error
-	Price func(u llm.Usage) float64
+	Spend func(connection int, u llm.Usage) error
+	Price func(connection int, u llm.Usage) float64
 
 	// SpawnModel makes the actor of a request that begins with this connection.
 	SpawnModel func(n *family.Node, c actor.Context, connection int) (*family.Node, error)
@@ -181,7 +181,7 @@ func (t *turn) takeSteer(n *family.Node) {
 // used is what the next request takes of the window, in tokens.
 func (t *turn) used() int64 {
 	fixed := len(t.cfg.System)
-	if !t.cfg.NoTools {
+	if !t.cfg.NoTools(t.conn) {
 		for _, x := range t.cfg.Tools() {
 			fixed += len(x.Name) + len(x.Description) + len(x.Schema)
 		}
@@ -202,16 +202,14 @@ func Threshold(window int64, percent int) int64 {
 
 func (t *turn) ask(n *family.Node, c actor.Context) {
 	t.takeSteer(n)
-	if err := t.cfg.Spend(llm.Usage{}); err != nil { // what others spent counts too
+	if err := t.cfg.Spend(t.conn, llm.Usage{}); err != nil { // what others spent counts too
 		t.finish(n, c, err, "ceiling")
 		return
 	}
 	req := &llm.Request{
 		Model: t.cfg.Model, System: t.cfg.System, Messages: t.cfg.History.Request(t.cfg.Origins[t.conn]),
 		Stream: t.cfg.Stream, DisableParallelToolCalls: t.cfg.Sequential, MaxTokens: t.cfg.MaxOutputTokens,
-	}
-	if !t.cfg.NoTools {
-		req.Tools = t.cfg.Tools()
+		Tools: t.cfg.Tools(),
 	}
 	t.send(n, c, msg.AskModel{Request: req}, t.answered)
 }
@@ -247,7 +245,7 @@ func (t *turn) answered(n *family.Node, c actor.Context, m msg.ModelAnswered) {
 	if spent.Total() == 0 { // the server does not say
 		spent = llm.Usage{Input: before, Output: t.used() - before}
 	}
-	if err := t.cfg.Spend(spent); err != nil {
+	if err := t.cfg.Spend(t.conn, spent); err != nil {
 		t.finish(n, c, err, "ceiling")
 		return
 	}
@@ -273,12 +271,12 @@ func (t *turn) complete(n *family.Node, c actor.Context, r *llm.Response) {
 func (t *turn) usage(n *family.Node, r *llm.Response) {
 	t.report(n, msg.UsageReported{
 		Usage: r.Usage, ContextUsed: t.used(), ContextMax: t.cfg.ContextMax,
-		TokensPerSecond: r.TokensPerSecond, Price: t.cfg.Price(r.Usage),
+		TokensPerSecond: r.TokensPerSecond, Price: t.cfg.Price(t.conn, r.Usage),
 	})
 }
 
-// refused takes up a failed request: without tools or with a shorter
-// conversation it may be accepted.
+// refused takes up a failed request: with a shorter conversation it may be
+// accepted.
 func (t *turn) refused(n *family.Node, c actor.Context, err error) {
 	var e *llm.Error
 	if !errors.As(err, &e) {
@@ -288,18 +286,14 @@ func (t *turn) refused(n *family.Node, c actor.Context, err error) {
 	switch {
 	case e.Started: // people may have seen a part of the answer
 		t.finish(n, c, err, string(e.Kind))
-	case e.Kind == llm.ErrNoTools && !t.cfg.NoTools && len(t.cfg.Tools()) > 0:
-		t.cfg.NoTools = true
-		n.Tell(t.cfg.Agent, msg.Learned{NoTools: true})
-		t.report(n, msg.Notice{Text: "the model does not take tools; going on without them"})
-		t.ask(n, c)
 	case e.Kind == llm.ErrContext && !t.compacted && !t.noCompact:
 		t.compacted = true
-		if _, fails := llm.PlanCompaction(t.cfg.History); fails != nil {
+		plan, fails := llm.PlanCompaction(t.cfg.History)
+		if fails != nil {
 			t.finish(n, c, err, string(e.Kind)) // nothing can be left out
 			return
 		}
-		t.compact(n, c, true)
+		t.summarise(n, c, plan, true)
 	default:
 		t.finish(n, c, err, string(e.Kind))
 	}
