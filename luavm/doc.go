@@ -16,9 +16,10 @@
 //   - One Step of a VM runs at a time; several calls of one VM interleave where they wait.
 //   - After an abort the VM is usable, or Broken says why not.
 //
-// Time is the wall time of the slices that run. As many run at once as there are processors, the others wait in line,
-// which does not count; short slices go first. Where the clock stands still (testing/synctest) the limits hold too,
-// in instructions, one for each nanosecond.
+// Time is the wall time of the slices that run, without their waits for a processor: of slices of more than a
+// millisecond as many run at once as there are processors, each for some milliseconds until it lets others run, and the
+// clock stands still while one waits. Where the clock always stands still (testing/synctest) the limits hold too, in
+// instructions, one for each nanosecond.
 //
 // Memory is what the plugin's values hold in Go, as charged before it is allocated and measured from time to time by a
 // walk over all that the plugin can reach; between two walks it may be off by half of what is free.

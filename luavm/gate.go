@@ -9,27 +9,29 @@ import (
 	"time"
 )
 
-// quantum is how long a slice runs while others wait for their turn. Nearly all slices are much shorter.
+// quantum is how long a slice computes until others may have its processor. It is less than what Go's scheduler lets
+// a goroutine run before it interrupts it, so that the time of a slice holds next to no waits for a processor.
 const quantum = 5 * time.Millisecond
 
-// freshInRow is how many fresh slices go before one that has used up a quantum.
-const freshInRow = 8
+// short is how long a slice may take to count as a short one. Nearly all are much shorter.
+const short = time.Millisecond
 
-// gate lets as many slices of the process run at once as there are processors, the others wait in line. So the time
-// of a slice is the time that its Lua runs, however many VMs compute; and a cancelled one need not be scheduled first
-// to learn of it. Slices that just begin go before those that have computed for a quantum, so that short calls are
-// short whatever the others do.
+// longestGap is what counts of the time between two checks at the most. Lua's work between them takes a fraction of a
+// millisecond, a walk over its memory a few; in a longer one the collector or another process had the processor.
+const longestGap = 2 * quantum
+
+// gate lets as many long slices of the process run at once as there are processors, the others wait in line. So
+// short calls find a processor soon whatever the others do; and a cancelled slice need not be scheduled first to learn
+// of it. Short slices do not come here: a slot that was given to a goroutine which still waits for a processor would
+// keep others out who have one, and where each call needs a slot, all calls wait for that.
 //
 // A waiter blocks on a mutex that others unlock, not on a channel: a channel made in a synctest bubble must not be
 // used by the rest of the process.
 type gate struct {
 	mu      sync.Mutex
 	free    int
-	fresh   []*waiter
-	long    []*waiter    // those that had a quantum
-	row     int          // fresh ones in a row
-	waiting atomic.Int32 // of both
-	first   atomic.Int32 // of fresh
+	queue   []*waiter
+	waiting atomic.Int32 // the queue's length
 }
 
 type waiter struct {
@@ -40,7 +42,7 @@ type waiter struct {
 var processors = sync.OnceValue(func() *gate { return &gate{free: runtime.GOMAXPROCS(0)} })
 
 // enter takes a free slot, or queues up and returns the waiter.
-func (g *gate) enter(long bool) *waiter {
+func (g *gate) enter() *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.free > 0 {
@@ -49,19 +51,9 @@ func (g *gate) enter(long bool) *waiter {
 	}
 	w := &waiter{}
 	w.turn.Lock()
-	if long {
-		g.long = append(g.long, w)
-	} else {
-		g.fresh = append(g.fresh, w)
-	}
-	g.count()
+	g.queue = append(g.queue, w)
+	g.waiting.Add(1)
 	return w
-}
-
-// count publishes the lengths of the queues.
-func (g *gate) count() {
-	g.first.Store(int32(len(g.fresh)))
-	g.waiting.Store(int32(len(g.fresh) + len(g.long)))
 }
 
 // wait blocks until w has got a slot (true) or was withdrawn.
@@ -74,12 +66,10 @@ func (w *waiter) wait() bool {
 func (g *gate) withdraw(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, queue := range []*[]*waiter{&g.fresh, &g.long} {
-		if i := slices.Index(*queue, w); i >= 0 {
-			*queue = slices.Delete(*queue, i, i+1)
-			g.count()
-			w.turn.Unlock()
-		}
+	if i := slices.Index(g.queue, w); i >= 0 {
+		g.queue = slices.Delete(g.queue, i, i+1)
+		g.waiting.Add(-1)
+		w.turn.Unlock()
 	}
 }
 
@@ -87,27 +77,23 @@ func (g *gate) withdraw(w *waiter) {
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	queue := &g.fresh
-	if g.row++; len(g.fresh) == 0 || len(g.long) > 0 && g.row > freshInRow {
-		queue, g.row = &g.long, 0
-	}
-	if len(*queue) == 0 {
+	if len(g.queue) == 0 {
 		g.free++
 		return
 	}
-	w := (*queue)[0]
-	(*queue)[0] = nil
-	*queue = (*queue)[1:]
-	g.count()
+	w := g.queue[0]
+	g.queue[0] = nil
+	g.queue = g.queue[1:]
+	g.waiting.Add(-1)
 	w.granted = true
 	w.turn.Unlock()
 }
 
 // takeTurn waits for a slot for t, serving kills meanwhile. It reports false, without a slot, when t is not to run.
-func (v *VM) takeTurn(ctx context.Context, t *Task, long bool) bool {
+func (v *VM) takeTurn(ctx context.Context, t *Task) bool {
 	g := processors()
 	for {
-		w := g.enter(long)
+		w := g.enter()
 		if w == nil {
 			return true
 		}
@@ -128,26 +114,51 @@ func (v *VM) takeTurn(ctx context.Context, t *Task, long bool) bool {
 			return true
 		}
 		v.serveKills()
-		if ctx.Err() != nil || t.ended || t.abort != nil {
+		if ctx.Err() != nil || t.abort != nil {
 			return false
 		}
 	}
 }
 
-// mayGoOn reports whether the slice keeps its turn while others wait.
-func (g *gate) mayGoOn(s *slice, now time.Time) bool {
-	return g.waiting.Load() == 0 || now.Sub(s.start) <= quantum && !(s.long && g.first.Load() > 0)
+// mayGoOn reports whether the slice may compute on without a pause.
+func (s *slice) mayGoOn(now time.Time) bool {
+	took := now.Sub(s.start)
+	return took <= short || s.turn && took <= quantum
 }
 
-// yieldTurn lets the next in line run before the slice of t goes on; the wait does not count as its time.
-func (v *VM) yieldTurn(t *Task) {
-	s := &v.slice
-	t.call.cpu.Add(int64(time.Since(s.start)))
+// pause lets others run before the slice of t goes on, with a slot. Its clock stands still meanwhile. That it
+// gives up the processor also begins a new term with Go's scheduler.
+func (v *VM) pause(t *Task) {
+	s, g := &v.slice, processors()
+	t.call.cpu.Add(int64(s.checked.Sub(s.start)))
 	s.unwatch()
-	processors().leave()
-	s.long = true
-	s.turn = v.takeTurn(s.ctx, t, true)
-	rest := t.call.limit - t.call.CPU()
+	if s.turn && g.waiting.Load() > 0 {
+		s.turn = false
+		g.leave()
+	}
+	if !s.turn {
+		s.turn = v.takeTurn(s.ctx, t)
+	}
+	if s.turn {
+		runtime.Gosched()
+	}
+	s.begin(t.call)
+}
+
+// begin starts the clock of a slice of c, at its start and after each pause.
+func (s *slice) begin(c *Call) {
 	s.start = time.Now()
-	s.deadline = s.start.Add(rest)
+	s.checked = s.start
+	s.deadline = s.start.Add(c.limit - c.CPU())
+}
+
+// tick tells the time and leaves out what no Lua can have used since it was asked last.
+func (s *slice) tick() time.Time {
+	now := time.Now()
+	if wait := now.Sub(s.checked) - longestGap; wait > 0 {
+		s.start, s.deadline = s.start.Add(wait), s.deadline.Add(wait)
+		s.unwatch()
+	}
+	s.checked = now
+	return now
 }

@@ -55,16 +55,15 @@ func (t *Task) fault(what string) {
 
 // begin opens the bounds of one slice of c.
 func (v *VM) begin(ctx context.Context, c *Call) {
-	rest := c.limit - c.CPU()
-	now := time.Now()
-	v.slice = slice{ctx: ctx, start: now, deadline: now.Add(rest), units: int64(rest), turn: true}
+	v.slice = slice{ctx: ctx, units: int64(c.limit - c.CPU())}
+	v.slice.begin(c)
 	v.window, v.left = firstCheck, firstCheck
 }
 
 func (v *VM) finish(c *Call) {
-	v.slice.unwatch()
 	v.account()
-	c.cpu.Add(int64(time.Since(v.slice.start)))
+	c.cpu.Add(int64(v.slice.tick().Sub(v.slice.start)))
+	v.slice.unwatch()
 	if v.slice.turn {
 		processors().leave()
 	}
@@ -87,10 +86,10 @@ func (v *VM) check() {
 		v.serveKills()
 	}
 	t, s := v.task, &v.slice
-	now := time.Now()
+	now := s.tick()
 	still := now.Equal(s.start)
-	if t.abort == nil && !processors().mayGoOn(s, now) {
-		v.yieldTurn(t)
+	if t.abort == nil && now.Before(s.deadline) && !s.mayGoOn(now) {
+		v.pause(t)
 		now = s.start
 	}
 	switch {

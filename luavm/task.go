@@ -125,10 +125,6 @@ func (t *Task) Step(ctx context.Context, in Answer) Yield {
 	case ctx.Err() != nil:
 		t.end(&abort{text: reasonOf(ctx), cancel: true})
 	default:
-		if !v.takeTurn(ctx, t, false) {
-			t.end(&abort{text: reasonOf(ctx), cancel: true})
-			break
-		}
 		c.out = &y
 		y.Want = v.run(ctx, t, in)
 		c.out = nil

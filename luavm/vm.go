@@ -33,7 +33,7 @@ type VM struct {
 	flag   atomic.Uint32 // flagKill, flagTimer: look now, not at the next 10,000 instructions
 	mu     sync.Mutex    // guards kills and waiter
 	kills  []*kill
-	waiter *waiter      // of the Step that waits for its turn
+	waiter *waiter      // of the slice that waits for its turn
 	used   atomic.Int64 // what Memory reports
 
 	// The rest belongs to whoever holds busy.
@@ -237,11 +237,11 @@ func (v *VM) serveKills() {
 // slice is the bounds of the Step that runs.
 type slice struct {
 	ctx      context.Context
-	start    time.Time
+	start    time.Time // or when it went on after its last pause
+	checked  time.Time // when the clock was read last
 	deadline time.Time
 	units    int64  // CPU units left to the call: the limit where the clock stands still
-	turn     bool   // it has a slot of the gate
-	long     bool   // it had a quantum
+	turn     bool   // it is a long one, with a slot of the gate
 	stop     func() // ends the watch
 }
 
