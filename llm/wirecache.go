@@ -27,15 +27,15 @@ type wireEntry struct {
 // was encoded for this dialect before. dialect must name everything besides the
 // message that encode depends on. The result is shared: it must not be changed.
 // Messages that no [History] made have no cache and are encoded each time.
-func (m Message) Wire(dialect string, encode func() []byte) []byte {
+func (m *Message) Wire(dialect string, encode func() []byte) []byte {
 	if m.wire == nil {
 		return encode()
 	}
-	if e := m.wire.entry.Load(); e != nil && e.dialect == dialect && sameMessage(e.of, m) {
+	if e := m.wire.entry.Load(); e != nil && e.dialect == dialect && sameMessage(&e.of, m) {
 		return e.data
 	}
 	data := encode()
-	e := &wireEntry{dialect: dialect, of: m, data: data}
+	e := &wireEntry{dialect: dialect, of: *m, data: data}
 	e.of.wire = nil
 	m.wire.entry.Store(e)
 	return data
@@ -45,7 +45,7 @@ func (m Message) Wire(dialect string, encode func() []byte) []byte {
 // shares its original's cache, so a changed one must not find the other's
 // bytes there. Slices are compared by what they refer to: what they hold does
 // not change.
-func sameMessage(a, b Message) bool {
+func sameMessage(a, b *Message) bool {
 	return a.Role == b.Role && a.Content == b.Content &&
 		a.ToolCallID == b.ToolCallID && a.ToolName == b.ToolName && a.Failed == b.Failed &&
 		sameSlice(a.ToolCalls, b.ToolCalls) && sameSlice(a.Reasoning, b.Reasoning) &&

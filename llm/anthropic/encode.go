@@ -26,8 +26,8 @@ func (c *Client) encode(req *llm.Request) []byte {
 	parts := make([][]byte, len(req.Messages))
 	size := 512 + len(req.Model) + len(req.System)*9/8 + len(tools)
 	from := origin(req.Model)
-	for i, m := range req.Messages {
-		m = c.http.Shown(req.Model, m)
+	for i := range req.Messages {
+		m := c.http.Shown(req.Model, &req.Messages[i])
 		parts[i] = m.Wire(from, func() []byte { return encodeBlocks(m, from) })
 		size += len(parts[i]) + 40
 	}
@@ -134,7 +134,7 @@ func markedEnds(msgs []llm.Message) (ends [2]int) {
 
 // encodeBlocks makes the content blocks of a message, without the brackets
 // around them. Empty text is left out: the API refuses it.
-func encodeBlocks(m llm.Message, from string) []byte {
+func encodeBlocks(m *llm.Message, from string) []byte {
 	var b []byte
 	switch m.Role {
 	case llm.RoleTool:
@@ -175,7 +175,7 @@ func appendText(b []byte, text string) []byte {
 	return append(jsonscan.AppendString(b, text), '}')
 }
 
-func appendResult(b []byte, m llm.Message) []byte {
+func appendResult(b []byte, m *llm.Message) []byte {
 	b = append(b, `{"type":"tool_result","tool_use_id":`...)
 	b = jsonscan.AppendString(b, safeID(m.ToolCallID))
 	text := strings.TrimSpace(m.Content) != ""

@@ -145,7 +145,7 @@ func BenchmarkEncode(b *testing.B) {
 	for i := range 20 {
 		req.Tools = append(req.Tools, llm.Tool{Name: fmt.Sprint("tool", i), Description: strings.Repeat("does ", 20), Schema: []byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`)})
 	}
-	b.SetBytes(int64(len(client.encode(req))))
+	b.SetBytes(int64(client.encode(req).Len()))
 	b.ReportAllocs()
 	for b.Loop() {
 		client.encode(req)

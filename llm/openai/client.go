@@ -63,7 +63,7 @@ func bearer(h http.Header, key string) {
 // Complete implements [llm.Client].
 func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	return c.http.Exchange(
-		ctx, path, req, func() []byte { return c.encode(req) }, func(e *llm.Error) { c.learn(e, req) },
+		ctx, path, req, func() wire.Body { return c.encode(req) }, func(e *llm.Error) { c.learn(e, req) },
 		func(r *wire.Response) wire.Decoder { return newDecoder(r, emit, c.origin(req.Model)) },
 	)
 }

@@ -13,14 +13,30 @@ import (
 )
 
 // encode makes a request's body.
-func (c *Client) encode(req *llm.Request) []byte {
-	b := make([]byte, 0, c.sizeHint(req))
-	b = append(b, `{"model":`...)
-	b = jsonscan.AppendString(b, req.Model)
-	b = append(b, `,"messages":[`...)
-	b = c.appendMessages(b, req)
-	b = append(b, ']')
-	b = append(b, c.tools.Encode(req.Tools, encodeTools)...)
+func (c *Client) encode(req *llm.Request) wire.Body {
+	head := make([]byte, 0, 128+len(req.System)*9/8)
+	head = append(head, `{"model":`...)
+	head = jsonscan.AppendString(head, req.Model)
+	head = append(head, `,"messages":[`...)
+	first := true
+	if req.System != "" {
+		head = append(head, `{"role":"system","content":`...)
+		head = append(jsonscan.AppendString(head, req.System), '}')
+		first = false
+	}
+	body := make(wire.Body, 0, len(req.Messages)+3)
+	body = c.appendMessages(append(body, head), req, first)
+	body = append(body, closeList)
+	if tools := c.tools.Encode(req.Tools, encodeTools); tools != nil {
+		body = append(body, tools)
+	}
+	return append(body, c.encodeOptions(req))
+}
+
+var closeList = []byte("]")
+
+func (c *Client) encodeOptions(req *llm.Request) []byte {
+	var b []byte
 	if req.DisableParallelToolCalls && len(req.Tools) > 0 && !c.noParallel.Load() {
 		b = append(b, `,"parallel_tool_calls":false`...)
 	}
@@ -41,55 +57,36 @@ func (c *Client) encode(req *llm.Request) []byte {
 	return append(b, '}')
 }
 
-// sizeHint is about the size of a request's body.
-func (c *Client) sizeHint(req *llm.Request) int {
-	n := 256 + len(req.System)
-	for i := range req.Messages {
-		n += 128 + len(req.Messages[i].Content)*9/8
-	}
-	return n + len(c.tools.Encode(req.Tools, encodeTools))
-}
-
-// appendMessages writes the system prompt and the conversation. Images of tool
-// results follow the last result of their group in a user message, as a tool
-// message can hold only text and nothing may come between results.
-func (c *Client) appendMessages(b []byte, req *llm.Request) []byte {
-	start := len(b)
-	if req.System != "" {
-		b = append(b, `{"role":"system","content":`...)
-		b = append(jsonscan.AppendString(b, req.System), '}')
-	}
+// appendMessages adds the conversation; first says that nothing stands before it
+// in its list. Images of tool results follow the last result of their group in a
+// user message, as a tool message can hold only text and nothing may come
+// between results.
+func (c *Client) appendMessages(body wire.Body, req *llm.Request, first bool) wire.Body {
 	origin := c.origin(req.Model)
 	var images [][]byte
-	flush := func() {
-		for _, m := range images {
-			b = append(append(b, ','), m...)
+	for i := range req.Messages {
+		m := c.http.Shown(req.Model, &req.Messages[i])
+		if m.Role != llm.RoleTool && images != nil {
+			body, images = append(body, images...), nil
 		}
-		images = nil
-	}
-	for _, m := range req.Messages {
-		if m.Role != llm.RoleTool {
-			flush()
-		}
-		m = c.http.Shown(req.Model, m)
 		data := m.Wire(origin, func() []byte { return encodeMessage(m, origin) })
-		data, image, _ := bytes.Cut(data, []byte{0})
-		if len(image) > 0 {
+		if len(m.Attachments) > 0 && m.Role == llm.RoleTool {
+			var image []byte
+			data, image, _ = bytes.Cut(data, []byte{0})
 			images = append(images, image)
 		}
-		if len(b) > start {
-			b = append(b, ',')
+		if first {
+			data, first = data[1:], false
 		}
-		b = append(b, data...)
+		body = append(body, data)
 	}
-	flush()
-	return b
+	return append(body, images...)
 }
 
-// encodeMessage makes one message; a tool result's images follow it as a user
-// message after a NUL, which JSON cannot hold.
-func encodeMessage(m llm.Message, origin string) []byte {
-	var b []byte
+// encodeMessage makes one message, with the comma before it; a tool result's
+// images follow it as a user message after a NUL, which JSON cannot hold.
+func encodeMessage(m *llm.Message, origin string) []byte {
+	b := append(make([]byte, 0, sizeOf(m)), ',')
 	switch m.Role {
 	case llm.RoleAssistant:
 		return appendAssistant(b, m, origin)
@@ -99,12 +96,21 @@ func encodeMessage(m llm.Message, origin string) []byte {
 		b = append(b, `,"content":`...)
 		b = append(jsonscan.AppendString(b, m.Content), '}')
 		if len(m.Attachments) > 0 {
-			b = append(b, 0)
+			b = append(b, 0, ',')
 			b = appendUser(b, "Attached to the result of "+m.ToolName+" ("+m.ToolCallID+"):", m.Attachments)
 		}
 		return b
 	}
 	return appendUser(b, m.Content, m.Attachments)
+}
+
+// sizeOf is about what a message takes, escapes and files left out.
+func sizeOf(m *llm.Message) int {
+	n := 64 + len(m.Content) + len(m.ToolCallID)
+	for _, call := range m.ToolCalls {
+		n += 80 + len(call.ID) + len(call.Name) + len(call.Args)*5/4
+	}
+	return n
 }
 
 func appendUser(b []byte, text string, files []llm.Attachment) []byte {
@@ -150,7 +156,7 @@ func appendFile(b []byte, f llm.Attachment) []byte {
 
 // appendAssistant writes what the model said. Its content is null beside calls
 // when it said nothing, as servers themselves send it, and never null without.
-func appendAssistant(b []byte, m llm.Message, origin string) []byte {
+func appendAssistant(b []byte, m *llm.Message, origin string) []byte {
 	b = append(b, `{"role":"assistant","content":`...)
 	if m.Content == "" && len(m.ToolCalls) > 0 {
 		b = append(b, "null"...)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -21,7 +22,7 @@ func sent(t *testing.T, conn llm.Connection, req *llm.Request) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return normal(t, c.encode(req))
+	return normal(t, bytes.Join(c.encode(req), nil))
 }
 
 func normal(t *testing.T, b []byte) string {

@@ -18,8 +18,8 @@ func (c *Client) encode(req *llm.Request) []byte {
 	parts := make([][]byte, len(req.Messages))
 	size := 512 + len(req.Model) + len(req.System)*9/8 + len(tools)
 	from := origin(req.Model)
-	for i, m := range req.Messages {
-		m = c.http.Shown(req.Model, m)
+	for i := range req.Messages {
+		m := c.http.Shown(req.Model, &req.Messages[i])
 		parts[i] = m.Wire(from, func() []byte { return encodeItems(m, from) })
 		size += len(parts[i]) + 1
 	}
@@ -75,7 +75,7 @@ func encodeTools(tools []llm.Tool) []byte {
 }
 
 // encodeItems makes the input items of a message, with commas between them.
-func encodeItems(m llm.Message, from string) []byte {
+func encodeItems(m *llm.Message, from string) []byte {
 	switch m.Role {
 	case llm.RoleTool:
 		return encodeResult(m)
@@ -165,7 +165,7 @@ func appendKept(b []byte, raw []byte) []byte {
 	return append(b, '}')
 }
 
-func encodeResult(m llm.Message) []byte {
+func encodeResult(m *llm.Message) []byte {
 	b := append([]byte(nil), `{"type":"function_call_output","call_id":`...)
 	b = jsonscan.AppendString(b, callID(m.ToolCallID))
 	b = append(b, `,"output":`...)

@@ -24,15 +24,15 @@ func (b *blind) learn(e *llm.Error, req *llm.Request) {
 	if !has(strings.ToLower(e.Message), noImageWords[:]) {
 		return
 	}
-	for _, m := range req.Messages {
-		if hasImages(m) {
+	for i := range req.Messages {
+		if hasImages(&req.Messages[i]) {
 			b.models.Store(req.Model, true)
 			return
 		}
 	}
 }
 
-func hasImages(m llm.Message) bool {
+func hasImages(m *llm.Message) bool {
 	for _, a := range m.Attachments {
 		if isImage(a) {
 			return true
@@ -45,24 +45,24 @@ func isImage(a llm.Attachment) bool { return strings.HasPrefix(a.MediaType, "ima
 
 // Shown is m as a model may be sent it: one that takes no images gets a note in
 // the place of each. A conversation that holds one would be refused for ever.
-func (c *Client) Shown(model string, m llm.Message) llm.Message {
-	if !hasImages(m) {
+func (c *Client) Shown(model string, m *llm.Message) *llm.Message {
+	if len(m.Attachments) == 0 || !hasImages(m) {
 		return m
 	}
 	if _, ok := c.blind.models.Load(model); !ok {
 		return m
 	}
-	var rest []llm.Attachment
+	shown := *m
+	shown.Attachments = nil
 	for _, a := range m.Attachments {
 		if !isImage(a) {
-			rest = append(rest, a)
+			shown.Attachments = append(shown.Attachments, a)
 			continue
 		}
-		if m.Content != "" {
-			m.Content += "\n"
+		if shown.Content != "" {
+			shown.Content += "\n"
 		}
-		m.Content += "[the image " + llm.OneLine(a.Name, 200) + " is not shown: this model takes no images]"
+		shown.Content += "[the image " + llm.OneLine(a.Name, 200) + " is not shown: this model takes no images]"
 	}
-	m.Attachments = rest
-	return m
+	return &shown
 }

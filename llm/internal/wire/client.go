@@ -84,7 +84,7 @@ func fitsHeader(s llm.Secret) bool {
 // Post sends body to path below the connection's URL and waits for the
 // answer's first byte. stream says what was asked for; [Response.Stream] says
 // what came. The error is a [*llm.Error]. The response must be closed.
-func (c *Client) Post(ctx context.Context, path string, body []byte, stream bool) (*Response, error) {
+func (c *Client) Post(ctx context.Context, path string, body Body, stream bool) (*Response, error) {
 	r, err := http.NewRequest(http.MethodPost, endpoint(c.base, c.own, path).String(), nil)
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.ErrRequest, Message: c.scrub.Text(err.Error())}

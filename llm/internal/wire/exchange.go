@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -37,7 +36,7 @@ const maxLessons = 4
 // learn may find in the error what it does not take and remember it; if encode
 // then makes another body, that is sent.
 func (c *Client) Exchange(ctx context.Context, path string, req *llm.Request,
-	encode func() []byte, learn func(*llm.Error), decoder func(*Response) Decoder,
+	encode func() Body, learn func(*llm.Error), decoder func(*Response) Decoder,
 ) (*llm.Response, error) {
 	body := encode()
 	resp, err := c.Post(ctx, path, body, req.Stream)
@@ -51,7 +50,7 @@ func (c *Client) Exchange(ctx context.Context, path string, req *llm.Request,
 		}
 		c.blind.learn(e, req)
 		again := encode()
-		if bytes.Equal(again, body) {
+		if again.equal(body) {
 			break
 		}
 		body = again

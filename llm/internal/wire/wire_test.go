@@ -161,7 +161,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		resp, err := c.Post(t.Context(), "/chat/completions", []byte(`{"stream":true}`), true)
+		resp, err := c.Post(t.Context(), "/chat/completions", Body{[]byte(`{"stream":true}`)}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, postErr := c.Post(t.Context(), "/x", []byte("{}"), true)
+		_, postErr := c.Post(t.Context(), "/x", Body{[]byte("{}")}, true)
 		var list any
 		for _, err := range []error{postErr, c.Get(t.Context(), "/models", &list)} {
 			var e *llm.Error
