@@ -24,6 +24,7 @@ import "slices"
 type History struct {
 	msgs  []Message // settled, in wire order
 	calls []openCall
+	open  int       // calls[:open] all have results
 	held  []Message // arrived while calls were open
 
 	ids    map[string]struct{} // ids of all calls

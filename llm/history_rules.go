@@ -116,7 +116,10 @@ func (h *History) appendResult(added []Message, m Message) []Message {
 	c.answered = true
 	h.bytes += messageBytes(c.result)
 	added = append(added, c.result)
-	if !slices.ContainsFunc(h.calls, func(c openCall) bool { return !c.answered }) {
+	for h.open < len(h.calls) && h.calls[h.open].answered {
+		h.open++
+	}
+	if h.open == len(h.calls) {
 		h.settle("")
 	}
 	return added
@@ -124,11 +127,17 @@ func (h *History) appendResult(added []Message, m Message) []Message {
 
 // callFor finds the open call that a result's id means, -1 for none.
 func (h *History) callFor(id string) int {
-	i := slices.IndexFunc(h.calls, func(c openCall) bool { return !c.answered && c.id == id })
-	if i < 0 {
-		i = slices.IndexFunc(h.calls, func(c openCall) bool { return !c.answered && c.given == id })
+	given := -1
+	for i := h.open; i < len(h.calls); i++ {
+		switch c := &h.calls[i]; {
+		case c.answered:
+		case c.id == id:
+			return i
+		case given < 0 && c.given == id:
+			given = i
+		}
 	}
-	return i
+	return given
 }
 
 // settle moves the results of the open calls, and then what was held back,
@@ -139,7 +148,7 @@ func (h *History) settle(text string) []Message {
 		return nil
 	}
 	calls, held := h.calls, h.held
-	h.calls, h.held = nil, nil
+	h.calls, h.held, h.open = nil, nil, 0
 	text = Clean(text)
 	if blank(text) {
 		text = cancelledText

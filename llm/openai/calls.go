@@ -15,8 +15,9 @@ const maxCalls = 1000
 
 // calls puts tool calls together from their pieces.
 type calls struct {
-	all  []*call // in order of their first piece
-	over bool    // there were more than maxCalls
+	all    []*call         // in order of their first piece
+	latest map[int64]*call // of each index: some servers give all calls the same one
+	over   bool            // there were more than maxCalls
 }
 
 type call struct {
@@ -56,6 +57,12 @@ func (cs *calls) piece(p callPiece, said *wire.Said) {
 		}
 		c = &call{index: p.index, indexed: p.indexed}
 		cs.all = append(cs.all, c)
+		if c.indexed {
+			if cs.latest == nil {
+				cs.latest = map[int64]*call{}
+			}
+			cs.latest[c.index] = c
+		}
 	}
 	if c.id == "" {
 		c.id = id
@@ -92,16 +99,11 @@ func (cs *calls) find(p callPiece, id, name string, hasArgs bool) *call {
 		}
 		return last
 	}
-	// The latest of that index: some servers give all calls the same one.
-	for i := len(cs.all) - 1; i >= 0; i-- {
-		if c := cs.all[i]; c.indexed && c.index == p.index {
-			if c.startsAnew(id, name, hasArgs) {
-				return nil
-			}
-			return c
-		}
+	c := cs.latest[p.index]
+	if c == nil || c.startsAnew(id, name, hasArgs) {
+		return nil
 	}
-	return nil
+	return c
 }
 
 // startsAnew tells whether a piece that seems to continue c begins another
@@ -141,7 +143,8 @@ func (cs *calls) half() bool {
 // list is the calls with an id each, unique in the message. A call of which
 // nothing came but its place is none.
 func (cs *calls) list() []llm.ToolCall {
-	var list []llm.ToolCall
+	list := make([]llm.ToolCall, 0, len(cs.all))
+	taken := make(map[string]bool, len(cs.all))
 	for _, c := range cs.all {
 		args := strings.TrimSpace(c.args.String())
 		if c.name == "" && args == "" && c.id == "" {
@@ -150,7 +153,12 @@ func (cs *calls) list() []llm.ToolCall {
 		if args == "" || args == "null" {
 			args = "{}"
 		}
-		list = append(list, llm.ToolCall{ID: wire.FreeID(c.id, list), Name: c.name, Args: args})
+		id := c.id
+		if id == "" || taken[id] {
+			id = wire.FreeID(id, list)
+		}
+		taken[id] = true
+		list = append(list, llm.ToolCall{ID: id, Name: c.name, Args: args})
 	}
 	return list
 }

@@ -207,6 +207,9 @@ func (r *Rules) facts(q Query) facts {
 		f.scope = "file\x00" + string(q.Access) + "\x00" + q.Path
 		return f
 	}
+	if !isCommand(q.Tool) && !slices.Contains(fileTools, q.Tool) {
+		return f
+	}
 	var args struct{ Command, Stdin, Path string }
 	f.bad = q.Args != "" && json.Unmarshal([]byte(q.Args), &args) != nil
 	switch {
@@ -215,7 +218,7 @@ func (r *Rules) facts(q Query) facts {
 		f.command, f.stdin = normalise(args.Command), args.Stdin
 		f.parts = parts(f.command)
 		f.scope = "command\x00" + f.command + "\x00" + f.stdin
-	case slices.Contains(fileTools, q.Tool) && args.Path != "":
+	case args.Path != "":
 		path := args.Path
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(r.dir, path)

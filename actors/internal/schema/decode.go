@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -84,6 +83,18 @@ func rational(n json.Number) *big.Rat {
 	return r
 }
 
+func sortedNames[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
 func isInteger(n json.Number) bool {
 	return !strings.ContainsAny(string(n), ".eE") || rational(n).IsInt()
 }
@@ -119,7 +130,7 @@ func writeCanonical(b *strings.Builder, value any) {
 		b.WriteByte(']')
 	case map[string]any:
 		b.WriteByte('{')
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sortedNames(v) {
 			b.WriteString(strconv.Quote(name))
 			b.WriteByte(':')
 			writeCanonical(b, v[name])

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/big"
 	"net/url"
@@ -94,7 +93,7 @@ func (c *compiler) object(doc map[string]any) (*node, error) {
 	}
 	n := &node{}
 	c.done[key] = n
-	words := slices.Sorted(maps.Keys(doc))
+	words := sortedNames(doc)
 	if _, ok := doc["$ref"]; ok && c.alone {
 		words = []string{"$ref"}
 	}
@@ -152,7 +151,7 @@ func (c *compiler) applicator(n *node, word string, value any) (err error) {
 	case *[]patternNode:
 		var byText map[string]*node
 		byText, err = c.named(value)
-		for _, text := range slices.Sorted(maps.Keys(byText)) {
+		for _, text := range sortedNames(byText) {
 			p, bad := c.regexp(text)
 			if bad != nil {
 				return bad
@@ -185,7 +184,7 @@ func (c *compiler) named(value any) (map[string]*node, error) {
 		return nil, errors.New("must be an object of schemas")
 	}
 	nodes := make(map[string]*node, len(docs))
-	for _, name := range slices.Sorted(maps.Keys(docs)) {
+	for _, name := range sortedNames(docs) {
 		n, err := c.schema(docs[name])
 		if err != nil {
 			return nil, fmt.Errorf("%.80q: %w", name, err)
@@ -286,7 +285,7 @@ func (c *compiler) dependencies(n *node, word string, value any) error {
 	if !ok {
 		return errors.New("must be an object")
 	}
-	for _, name := range slices.Sorted(maps.Keys(docs)) {
+	for _, name := range sortedNames(docs) {
 		var err error
 		if _, list := docs[name].([]any); list || word == "dependentRequired" {
 			if n.needs == nil {

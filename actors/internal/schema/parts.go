@@ -2,7 +2,6 @@ package schema
 
 import (
 	"maps"
-	"slices"
 	"strconv"
 )
 
@@ -108,7 +107,7 @@ func (c *visitor) object(n *node, v map[string]any, s *seen, before int) {
 	c.span(n.members, len(v), "property", "properties")
 	c.present(n, v)
 	if c.step(len(n.depends)) {
-		for _, name := range slices.Sorted(maps.Keys(n.depends)) {
+		for _, name := range sortedNames(n.depends) {
 			if _, ok := v[name]; ok {
 				c.visit(n.depends[name], v, s)
 			}
@@ -118,7 +117,7 @@ func (c *visitor) object(n *node, v map[string]any, s *seen, before int) {
 		return
 	}
 	var unknown []string
-	names := slices.Sorted(maps.Keys(v))
+	names := sortedNames(v)
 	for _, name := range names {
 		known := c.member(n, name, v[name])
 		if !known && n.additional != nil {
@@ -194,7 +193,7 @@ func (c *visitor) unknown(n *node, names []string) {
 	}
 	known := ""
 	if len(n.properties) > 0 && len(n.patterns) == 0 && c.step(len(n.properties)) {
-		known = "; known are " + quoted(slices.Sorted(maps.Keys(n.properties)))
+		known = "; known are " + quoted(sortedNames(n.properties))
 	}
 	c.fail("unknown %s%s%s", what, quoted(names), known)
 }
@@ -204,7 +203,7 @@ func (c *visitor) present(n *node, v map[string]any) {
 	if missing := c.missing(n.required, v); missing != "" {
 		c.fail("missing %s", missing)
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.needs)) {
+	for _, name := range sortedNames(n.needs) {
 		if _, ok := v[name]; ok && c.step(1) {
 			if missing := c.missing(n.needs[name], v); missing != "" {
 				c.fail("missing %s, required with '%s'", missing, short(name))

@@ -145,17 +145,20 @@ func (t *toolcall) ask(n *family.Node, c actor.Context, l looked) {
 
 // objectError says why arguments are no JSON object, "" when they are one.
 func objectError(args string) string {
-	var o map[string]json.RawMessage
-	err := json.Unmarshal([]byte(args), &o)
-	var syntax *json.SyntaxError
-	switch {
-	case err == nil && o != nil:
-		return ""
-	case errors.As(err, &syntax):
-		return fmt.Sprintf("the arguments are not valid JSON: %v at byte %d; send one JSON object", err, syntax.Offset)
-	default:
+	raw := []byte(args)
+	if json.Valid(raw) {
+		if strings.HasPrefix(strings.TrimSpace(args), "{") {
+			return ""
+		}
 		return "the arguments are not a JSON object; send one JSON object"
 	}
+	err := json.Unmarshal(raw, new(any))
+	var at int64
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		at = syntax.Offset
+	}
+	return fmt.Sprintf("the arguments are not valid JSON: %v at byte %d; send one JSON object", err, at)
 }
 
 func (t *toolcall) prepared(n *family.Node, c actor.Context, m msg.ToolPrepared) {

@@ -1,8 +1,6 @@
 package turn
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -112,7 +110,11 @@ func (t *turn) callEnded(n *family.Node, m family.ChildEnded) bool {
 func (t *turn) settle(n *family.Node, call llm.ToolCall, r *msg.ToolDone) {
 	b := t.batch
 	r.CallID, r.Name = call.ID, call.Name
-	if k := t.repeats(call, r); k >= maxRepeats {
+	k := 0
+	if !t.cfg.Volatile(call.Name) { // those are polled by nature
+		k = t.repeats.count(call, r)
+	}
+	if k >= maxRepeats {
 		b.stuck = r.Name
 	} else if k >= tellRepeats {
 		r.Text += fmt.Sprintf("\n[note: this is the %s identical call with an identical result; do something else]", ordinal(k))
@@ -153,22 +155,4 @@ func (t *turn) batchDone(n *family.Node, c actor.Context) {
 	default:
 		t.next(n, c)
 	}
-}
-
-// repeats counts how often a call was made with these arguments and this
-// result. Volatile tools are polled by nature.
-func (t *turn) repeats(call llm.ToolCall, r *msg.ToolDone) int {
-	if t.cfg.Volatile(call.Name) {
-		return 0
-	}
-	args := call.Args
-	var v any
-	if json.Unmarshal([]byte(args), &v) == nil {
-		if canon, err := json.Marshal(v); err == nil {
-			args = string(canon)
-		}
-	}
-	sum := sha256.Sum256([]byte(call.Name + "\x00" + args + "\x00" + r.Text))
-	t.seen[string(sum[:])]++
-	return t.seen[string(sum[:])]
 }

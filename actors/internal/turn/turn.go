@@ -54,7 +54,7 @@ const DefaultThreshold = 100_000
 
 // Spec describes a turn's actor.
 func Spec(cfg Config, name string) family.Spec {
-	return family.Spec{Kind: family.KindTurn, Name: name, Behavior: &turn{cfg: cfg, seen: map[string]int{}}}
+	return family.Spec{Kind: family.KindTurn, Name: name, Behavior: &turn{cfg: cfg, repeats: repeats{}}}
 }
 
 type turn struct {
@@ -68,7 +68,7 @@ type turn struct {
 	compacted  bool // once for an answer that says the prompt is too long
 	noCompact  bool // it failed: not again in this turn
 	batch      *batch
-	seen       map[string]int // identical calls with identical results
+	repeats    repeats
 	done       bool
 	conn       int // the connection that answered last
 	model      *family.Node
