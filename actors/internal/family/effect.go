@@ -10,8 +10,10 @@ import (
 
 // effect is a goroutine that runs.
 type effect struct {
-	id   uint64
+	node *Node
+	ctx  context.Context
 	name string
+	f    func(ctx context.Context) any
 }
 
 // timer is one that has not fired.
@@ -24,36 +26,35 @@ type timer struct {
 // is sent to the node, unless it is nil or the node is stopping. f must return
 // soon after ctx ends. A panic in f ends the node.
 func (n *Node) Go(name string, f func(ctx context.Context) any) {
-	id := n.beginEffect(name)
-	ctx := n.Context()
-	n.sys.crew.run(func() {
-		var out any
-		defer func() {
-			if r := recover(); r != nil {
-				n.panicked(&PanicError{Value: r, Where: fmt.Sprintf("%s %s running %s", n.Kind, n.Name, name), Stack: debug.Stack()})
-			} else if out != nil && !n.Ending() {
-				n.sys.Actors.Root.Send(n.pid, out)
-			}
-			n.endEffect(id)
-		}()
-		out = f(ctx)
-	})
-}
-
-func (n *Node) beginEffect(name string) uint64 {
+	e := &effect{node: n, ctx: n.Context(), name: name, f: f}
 	n.sys.Effects.Add(1)
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.nextID++
-	n.effects = append(n.effects, effect{n.nextID, name})
-	return n.nextID
+	n.effects = append(n.effects, e)
+	n.mu.Unlock()
+	n.sys.crew.run(e)
 }
 
-func (n *Node) endEffect(id uint64) {
+func (e *effect) run() {
+	n := e.node
+	var out any
+	defer func() {
+		if r := recover(); r != nil {
+			n.panicked(&PanicError{Value: r, Where: fmt.Sprintf("%s %s running %s", n.Kind, n.Name, e.name), Stack: debug.Stack()})
+		} else if out != nil && !n.Ending() {
+			n.sys.Actors.Root.Send(n.pid, out)
+		}
+		e.end()
+	}()
+	out = e.f(e.ctx)
+}
+
+func (e *effect) end() {
+	n := e.node
 	n.sys.Effects.Add(-1)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.effects = slices.DeleteFunc(n.effects, func(e effect) bool { return e.id == id })
+	i := slices.Index(n.effects, e)
+	n.effects = slices.Delete(n.effects, i, i+1)
 	if len(n.effects) == 0 && n.idle != nil {
 		close(n.idle)
 		n.idle = nil
@@ -104,8 +105,8 @@ func (n *Node) abandon() {
 func (n *Node) After(d time.Duration, message any) (cancel func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.nextID++
-	id := n.nextID
+	n.nextTimer++
+	id := n.nextTimer
 	n.timers = append(n.timers, timer{id, n.sys.Clock.AfterFunc(d, func() {
 		if n.dropTimer(id) {
 			n.sys.Actors.Root.Send(n.pid, message)

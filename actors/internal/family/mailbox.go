@@ -22,13 +22,10 @@ type mailbox struct {
 	sys     *System
 	pid     *actor.PID
 	invoker actor.MessageInvoker // nil once the node has ended and its last message was handled
-	process func()               // m.run, made once
 }
 
 func newMailbox(s *System) *mailbox {
-	m := &mailbox{sys: s}
-	m.process = m.run
-	return m
+	return &mailbox{sys: s}
 }
 
 // RegisterHandlers implements [actor.Mailbox].
@@ -86,7 +83,7 @@ func (m *mailbox) schedule() {
 	m.running = m.running || start
 	m.mu.Unlock()
 	if start {
-		m.sys.crew.run(m.process)
+		m.sys.crew.run(m)
 	}
 }
 
@@ -136,7 +133,7 @@ func (m *mailbox) next() (message any, system bool) {
 		return m.user.pop(), false
 	}
 	m.running = false
-	m.system.items = nil // they are rare: nothing is kept for them
+	m.system.items = nil // they are rare: no more than its few is kept for them
 	if m.ended {
 		m.invoker = nil
 	}
@@ -165,10 +162,11 @@ func (m *mailbox) refuse(message any) {
 	}
 }
 
-// queue is first in, first out. It keeps a small buffer.
+// queue is first in, first out. It keeps a small buffer. It must not be copied.
 type queue struct {
 	items []any // those before head are nil
 	head  int
+	few   [2]any // room for the first items
 }
 
 func (q *queue) len() int { return len(q.items) - q.head }
@@ -180,9 +178,13 @@ func (q *queue) push(x any) {
 		q.items, q.head = q.items[:n], 0
 	}
 	if q.items == nil {
-		q.items = make([]any, 0, 2)
+		q.items = q.few[:0]
 	}
+	grows := len(q.items) == cap(q.items)
 	q.items = append(q.items, x)
+	if grows {
+		clear(q.few[:]) // they moved
+	}
 }
 
 func (q *queue) pop() any {

@@ -179,6 +179,13 @@ func TestQueueKeepsLittle(t *testing.T) {
 	if cap(q.items) > 64 {
 		t.Errorf("a short queue has room for %d", cap(q.items))
 	}
+	q = queue{}
+	for range len(q.few) + 1 {
+		q.push("x")
+	}
+	if q.few != [2]any{} {
+		t.Errorf("what moved is still held: %v", q.few)
+	}
 }
 
 func TestBrood(t *testing.T) {

@@ -60,8 +60,8 @@ type Node struct {
 	gone      bool          // nothing of it is alive
 	done      chan struct{} // made when someone asks for it
 	children  brood
-	effects   []effect
-	nextID    uint64
+	effects   []*effect
+	nextTimer uint64
 	idle      chan struct{} // closed when the last effect ends, if someone waits
 	timers    []timer
 }
