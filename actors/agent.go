@@ -56,7 +56,8 @@ func (a *Agent) do(m any) error {
 }
 
 // Submit starts a user turn and returns its number at once. [ErrBusy]: one is
-// in flight. How it ends is told by a [msg.TurnDone] event.
+// in flight. [ErrOverloaded]: the engine has no room for it, see [Options]. How
+// it ends is told by a [msg.TurnDone] event.
 func (a *Agent) Submit(prompt string, files ...llm.Attachment) (uint64, error) {
 	return a.submitted(msg.Submit{Prompt: prompt, Attachments: files})
 }

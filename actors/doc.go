@@ -37,6 +37,9 @@
 //   - With a [Session], a turn is on disk before its end is told.
 //   - Mailboxes are not bounded: an agent takes one turn at a time and refuses
 //     the next with [ErrBusy], so what waits is bounded by what embedders send.
+//   - Overload slows down those who come, not those who run: past
+//     [Options.MaxTurns] a turn waits its turn, as many as [Options.MaxQueued], or
+//     is refused with [ErrOverloaded].
 //
 // # Messages
 //

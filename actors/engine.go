@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"runtime/metrics"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,10 +27,10 @@ type Engine struct {
 	opts  Options
 	sys   *family.System
 	root  *family.Node
-	own   bool         // the actor system is ours
-	dir   string       // working folder at the start
-	home  string       // empty: ~/ in rules is literal
-	turns atomic.Int64 // admitted and not over
+	own   bool   // the actor system is ours
+	dir   string // working folder at the start
+	home  string // empty: ~/ in rules is literal
+	turns admission
 	ids   atomic.Uint64
 	calls calls
 	close sync.Once
@@ -61,6 +61,9 @@ func Start(ctx context.Context, opts Options) (*Engine, error) {
 			actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	}
 	e := &Engine{opts: opts, own: own}
+	e.turns.maxTurns, e.turns.maxQueued, e.turns.maxMemory = opts.MaxTurns, opts.MaxQueued, opts.MaxMemory
+	e.turns.read = readMetric
+	e.turns.collect = func() { e.sys.Send(e.root.PID(), collectGarbage{}) }
 	var err error
 	if e.dir, err = os.Getwd(); err != nil {
 		return nil, fmt.Errorf("start engine: working folder: %w", err)
@@ -152,6 +155,9 @@ func (e *Engine) Counts() []Count {
 	return out
 }
 
+// Load is how many turns run and wait now, and how many were refused.
+func (e *Engine) Load() Load { return e.turns.load() }
+
 // Goroutines is how many goroutines run at the actors' edges now; Abandoned how
 // many were ever left behind because they ignored their cancellation.
 func (e *Engine) Goroutines() (live, abandoned int64) {
@@ -211,6 +217,13 @@ type connected struct {
 	err   error
 }
 
+// collectGarbage asks the engine to have garbage collected at its edge, which
+// then says garbageCollected; see [admission].
+type (
+	collectGarbage   struct{}
+	garbageCollected struct{}
+)
+
 func (r *engine) Receive(n *family.Node, c actor.Context, message any) {
 	switch m := message.(type) {
 	case spawnAgent:
@@ -221,6 +234,10 @@ func (r *engine) Receive(n *family.Node, c actor.Context, message any) {
 	case connect:
 		model, err := r.conns.resolve(m.model, r.e.opts.Transport)
 		m.reply <- connected{model, err}
+	case collectGarbage:
+		n.Go("collect garbage", func(context.Context) any { runtime.GC(); return garbageCollected{} })
+	case garbageCollected:
+		r.e.turns.collected()
 	case family.ChildEnded:
 		if r.agents[m.Child.Name] == m.Child {
 			delete(r.agents, m.Child.Name)
@@ -260,28 +277,6 @@ func (r *engine) spawn(n *family.Node, c actor.Context, h *host) error {
 	h.handle.node = node
 	r.agents[id] = node
 	return nil
-}
-
-// admit counts a turn that is about to start, or says why it may not. It counts
-// before it looks: agents that ask at the same moment get no more than there is.
-func (e *Engine) admit() error {
-	if n, limit := e.turns.Add(1), int64(e.opts.MaxTurns); limit > 0 && n > limit {
-		e.turns.Add(-1)
-		return fmt.Errorf("%d turns are in flight, as many as may: %w", limit, msg.ErrOverloaded)
-	}
-	if limit := e.opts.MaxMemory; limit > 0 {
-		if used := heapBytes(); used > limit {
-			e.turns.Add(-1)
-			return fmt.Errorf("the heap holds %d MiB of at most %d: %w", used>>20, limit>>20, msg.ErrOverloaded)
-		}
-	}
-	return nil
-}
-
-func heapBytes() int64 {
-	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(s)
-	return int64(s[0].Value.Uint64())
 }
 
 func jitter() float64 { return rand.Float64() }

@@ -46,6 +46,8 @@ type host struct {
 	volatile func(string) bool
 	percent  atomic.Int64        // of the window, where the conversation is compacted
 	reserved []*rate.Reservation // of calls that may be cancelled before they run
+	place    *place              // of the turn, among those of the engine; nil: it needs none
+	waits    bool                // place was not free at once
 }
 
 // settings is what an agent needs of its options as long as it lives.
@@ -160,7 +162,7 @@ func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*f
 	m := h.model
 	probe := h.probe(m)
 	cfg := turn.Config{
-		ID: t.ID, Agent: n.PID(), History: t.History, Compact: t.Compact,
+		ID: t.ID, Agent: n.PID(), History: t.History, Compact: t.Compact, Queued: h.waits,
 		System: h.opts.System, Model: m.ID, Origins: m.origins,
 		Tools:  func() []llm.Tool { return h.offer().tools() },
 		Stream: !h.opts.NoStream, Sequential: h.opts.Sequential, MaxIterations: iterations(h.opts.MaxIterations),
@@ -178,15 +180,18 @@ func (h *host) StartTurn(n *family.Node, c actor.Context, t agent.TurnStart) (*f
 		},
 	}
 	node, err := n.Spawn(c, turn.Spec(cfg, fmt.Sprint(t.ID)))
-	if err != nil {
-		h.e.turns.Add(-1)
+	switch {
+	case err != nil:
+		h.leave()
+	case h.waits:
+		h.e.turns.seat(h.place, node)
 	}
 	return node, err
 }
 
 // TurnEnded implements [agent.Host].
 func (h *host) TurnEnded() {
-	h.e.turns.Add(-1)
+	h.leave()
 	h.unreserve()
 }
 
@@ -256,14 +261,31 @@ func (h *host) SpawnPlugin(n *family.Node, c actor.Context, name string) (*famil
 
 // Admit implements [agent.Host].
 func (h *host) Admit() error {
-	if err := h.e.admit(); err != nil {
+	if err := h.enter(); err != nil {
 		return err
 	}
 	err := h.opts.Budget.admit()
 	if err != nil {
-		h.e.turns.Add(-1)
+		h.leave()
 	}
 	return err
+}
+
+// enter takes a place for a turn. A sub-agent's turn is a part of the one above,
+// which has one: if it had to wait for another, all might wait for each other.
+func (h *host) enter() (err error) {
+	if h.depth > 0 {
+		return h.e.turns.memory()
+	}
+	h.place, h.waits, err = h.e.turns.enter()
+	return err
+}
+
+func (h *host) leave() {
+	if h.place != nil {
+		h.e.turns.leave(h.place)
+		h.place, h.waits = nil, false
+	}
 }
 
 func (h *host) query(p msg.PrepareTool) permit.Query {

@@ -39,8 +39,13 @@ type Options struct {
 	Watch func(Trace)
 
 	MaxAgents int   // Spawn past it gives ErrOverloaded; 0: no limit
-	MaxTurns  int   // turns in flight; a submit past it gives ErrOverloaded; 0: no limit
-	MaxMemory int64 // bytes of heap past which a submit gives ErrOverloaded; 0: no limit
+	MaxTurns  int   // that run at once, those of sub-agents not counted; 0: no limit
+	MaxMemory int64 // bytes of heap, garbage included, past which no turn begins; 0: no limit
+	// MaxQueued is how many turns may wait while MaxTurns or MaxMemory let none
+	// begin: first come, first served, told by [msg.StateQueued]. A submit past it
+	// gives ErrOverloaded; 0: none waits, each gives ErrOverloaded at once. A turn
+	// that waits for memory when none runs any more fails with ErrOverloaded.
+	MaxQueued int
 }
 
 // Trace is one message on its way, see [Options].

@@ -2,7 +2,7 @@
 //
 // A [Collector] belongs to the registry that an embedder registers it with;
 // nothing is registered anywhere by itself, and no port is opened. What the
-// engine counts anyway (actors by kind, goroutines) is read when it is scraped
+// engine counts anyway (actors by kind, goroutines, its load) is read when it is scraped
 // and costs nothing in between. Turns, tokens, tool calls and waits are counted
 // from events: give [Collector.OnEvent] to the agents that shall be counted, in
 // [actors.AgentOptions]. No metric has an agent's name as a label, so that
@@ -24,7 +24,7 @@ import (
 type Collector struct {
 	engine *actors.Engine
 
-	live, spawned, goroutines, abandoned *prometheus.Desc
+	live, spawned, goroutines, abandoned, running, queued, refused *prometheus.Desc
 
 	turns       *prometheus.CounterVec
 	tokens      *prometheus.CounterVec
@@ -52,6 +52,9 @@ func New(e *actors.Engine) *Collector {
 		spawned:    desc("actors_spawned_total", "Actors that were ever spawned, by kind.", "kind"),
 		goroutines: desc("edge_goroutines", "Goroutines that run at the actors' edges."),
 		abandoned:  desc("abandoned_goroutines_total", "Goroutines that ignored their cancellation and were left behind."),
+		running:    desc("turns_running", "Turns that run, those of sub-agents not counted."),
+		queued:     desc("turns_queued", "Turns that wait until the engine has room for them."),
+		refused:    desc("turns_refused_total", "Turns that were refused because the engine was at its limits."),
 
 		turns:       prometheus.NewCounterVec(counter("turns_total", "Turns that ended, by status and class of failure."), []string{"status", "kind"}),
 		tokens:      prometheus.NewCounterVec(counter("tokens_total", "Tokens as the servers reported them."), []string{"direction"}),
@@ -75,7 +78,7 @@ func (c *Collector) counted() []prometheus.Collector {
 
 // Describe implements [prometheus.Collector].
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.live, c.spawned, c.goroutines, c.abandoned} {
+	for _, d := range []*prometheus.Desc{c.live, c.spawned, c.goroutines, c.abandoned, c.running, c.queued, c.refused} {
 		out <- d
 	}
 	for _, m := range c.counted() {
@@ -92,6 +95,10 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	live, abandoned := c.engine.Goroutines()
 	out <- prometheus.MustNewConstMetric(c.goroutines, prometheus.GaugeValue, float64(live))
 	out <- prometheus.MustNewConstMetric(c.abandoned, prometheus.CounterValue, float64(abandoned))
+	load := c.engine.Load()
+	out <- prometheus.MustNewConstMetric(c.running, prometheus.GaugeValue, float64(load.Running))
+	out <- prometheus.MustNewConstMetric(c.queued, prometheus.GaugeValue, float64(load.Queued))
+	out <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(load.Refused))
 	for _, m := range c.counted() {
 		m.Collect(out)
 	}

@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -58,6 +59,25 @@ func TestCollector(t *testing.T) {
 	}
 	if _, err := r.Gather(); err != nil { // pedantic: what is collected is what was described
 		t.Error(err)
+	}
+}
+
+// The load counts turns that run, wait and were refused.
+func TestLoad(t *testing.T) {
+	e := actorstest.Start(t, actors.Options{MaxTurns: 1, MaxQueued: 1}, "!hang\n")
+	c := metrics.New(e.Engine)
+	for i, want := range []error{nil, nil, actors.ErrOverloaded} {
+		a := e.Spawn(actors.AgentOptions{Model: actors.Model{Connection: llm.Connection{URL: "http://model/v1"}, ID: "m", ContextSize: 1000}})
+		if _, err := a.Submit("go"); !errors.Is(err, want) {
+			t.Errorf("turn %d: %v", i+1, err)
+		}
+	}
+	w := httptest.NewRecorder()
+	c.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, line := range []string{"clm_turns_running 1", "clm_turns_queued 1", "clm_turns_refused_total 1"} {
+		if !strings.Contains(w.Body.String(), line+"\n") {
+			t.Errorf("%q is not in\n%s", line, w.Body.String())
+		}
 	}
 }
 

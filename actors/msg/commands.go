@@ -230,9 +230,10 @@ const (
 	StateRateLimited
 	StateComplete
 	StateError
+	StateQueued // the turn waits until the engine has room for it
 )
 
-var stateNames = [...]string{"IDLE", "THINKING", "CALLING_TOOL", "RATE_LIMITED", "COMPLETE", "ERROR"}
+var stateNames = [...]string{"IDLE", "THINKING", "CALLING_TOOL", "RATE_LIMITED", "COMPLETE", "ERROR", "QUEUED"}
 
 func (s State) String() string {
 	if s < 0 || int(s) >= len(stateNames) {

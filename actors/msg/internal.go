@@ -18,6 +18,10 @@ type Report struct {
 // RunTurn starts a turn. From the agent to a turn; answered by [TurnEnded].
 type RunTurn struct{ Input []llm.Message }
 
+// TurnAdmitted says that a turn which had to wait may begin, or why it never
+// may. From the engine to the turn, once; no answer.
+type TurnAdmitted struct{ Err error }
+
 // SteerTurn adds user text to the next request. From the agent to its turn;
 // answered by [TurnSteered], in the order of asking, unless the turn ends first:
 // then the text is the agent's again.

@@ -74,6 +74,28 @@ func oneTurn(b *testing.B, calls int, chain bool) {
 	}
 }
 
+// BenchmarkOverload offers half of what an engine admits, and three times as
+// much: turns take as long once they are admitted, and those that wait are few.
+func BenchmarkOverload(b *testing.B) {
+	const capacity = 200 // turns a second: 10 at once, of 50 ms each
+	for name, rate := range map[string]float64{"half": capacity / 2, "threefold": 3 * capacity} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				r := bench(b, stress.Options{
+					Agents: 500, Rate: rate, Duration: 5 * time.Second, Pace: 5 * time.Millisecond, Tokens: 10,
+					Engine: actors.Options{MaxTurns: 10, MaxQueued: 50},
+				})
+				b.ReportMetric(r.Rates.Turns, "turns/s")
+				b.ReportMetric(float64(r.Refused["overloaded"]), "refused")
+				b.ReportMetric(r.Admission.P99, "wait-p99-ms")
+				b.ReportMetric(r.Admitted.P50, "turn-p50-ms")
+				b.ReportMetric(r.Admitted.P99, "turn-p99-ms")
+				b.ReportMetric(float64(r.Memory.HeapPeak)/(1<<20), "heap-MiB")
+			}
+		})
+	}
+}
+
 // BenchmarkCancelled cancels all of 10,000 turns at random moments.
 func BenchmarkCancelled(b *testing.B) {
 	for b.Loop() {

@@ -129,6 +129,29 @@ func TestOverload(t *testing.T) {
 	}
 }
 
+// TestAdmission has turns wait instead, in a bounded queue.
+func TestAdmission(t *testing.T) {
+	r := run(t, stress.Options{
+		Agents: 100, Turns: 20, Pace: time.Millisecond, Tokens: 5, Seed: 4, Cancel: 0.1, Interval: 10 * time.Millisecond,
+		Engine: actors.Options{MaxTurns: 10, MaxQueued: 90},
+	})
+	if r.Turns.All != 2000 || r.Turns.Failed != 0 || len(r.Refused) > 0 || r.Admission.Count == 0 || r.Admitted.Count < r.Turns.Done {
+		t.Errorf("%+v, refused %v, %d waited, %d were admitted", r.Turns, r.Refused, r.Admission.Count, r.Admitted.Count)
+	}
+	for _, s := range r.Series {
+		if s.Queued > 90 || s.Requests > 10 {
+			t.Errorf("%d turns wait and %d requests are made, 90 and 10 may be", s.Queued, s.Requests)
+		}
+	}
+	few := run(t, stress.Options{
+		Agents: 100, Turns: 20, Pace: time.Millisecond, Tokens: 5, Seed: 4,
+		Engine: actors.Options{MaxTurns: 10, MaxQueued: 5},
+	})
+	if few.Refused["overloaded"] == 0 || few.Turns.Done == 0 || few.Turns.Failed != 0 {
+		t.Errorf("%+v, refused %v", few.Turns, few.Refused)
+	}
+}
+
 // TestOpenLoop holds the load to coordinated omission: a server that stalls is
 // charged for those who had to wait, also if they could not be submitted.
 func TestOpenLoop(t *testing.T) {
@@ -175,5 +198,12 @@ func TestAdmissionIsExact(t *testing.T) {
 	})
 	if most.Load() > 3 || r.Refused["overloaded"] == 0 {
 		t.Errorf("%d requests were answered at once, 3 turns may be; refused %v", most.Load(), r.Refused)
+	}
+	r = run(t, stress.Options{
+		Agents: 100, Turns: 5, Seed: 7, Engine: actors.Options{MaxTurns: 3, MaxQueued: 97, Transport: server},
+		Model: actors.Model{Connection: llm.Connection{URL: "http://model/v1"}, ID: "m", ContextSize: 1000},
+	})
+	if most.Load() > 3 || r.Turns.Done != 500 {
+		t.Errorf("%d requests were answered at once, 3 turns may be; %+v", most.Load(), r.Turns)
 	}
 }

@@ -32,12 +32,15 @@ func FuzzScenario(f *testing.F) {
 
 // FuzzParse reads the command's short forms.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"0.5", "0.5:2:chain", "cut=0.1,slowby=2s", "429=1", ":", "=,=", "1e-9:9", "NaN", "cut=0.9,500=0.9"} {
+	for _, s := range []string{"0.5", "0.5:2:chain", "10:5", "cut=0.1,slowby=2s", "429=1", ":", "=,=", "1e-9:9", "NaN", "cut=0.9,500=0.9"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if x, err := stress.ParseTools(s); err == nil && (x.Share < 0 || x.Share > 1 || x.Calls < 1) {
 			t.Errorf("%q: %+v", s, x)
+		}
+		if running, queued, err := stress.ParseAdmission(s); err == nil && (running < 1 || queued < 0) {
+			t.Errorf("%q: %d running, %d queued", s, running, queued)
 		}
 		if x, err := stress.ParseFaults(s); err == nil && (x.Cut < 0 || x.Cut > 1) {
 			t.Errorf("%q: %+v", s, x)

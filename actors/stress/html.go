@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -105,6 +106,9 @@ func (r *Report) plots() []plot {
 	series("in flight", number,
 		of("agents", func(s Sample) float64 { return float64(s.Agents) }), of("turns", func(s Sample) float64 { return float64(s.InFlight) }),
 		of("requests", func(s Sample) float64 { return float64(s.Requests) }), of("goroutines", func(s Sample) float64 { return float64(s.Goroutines) }))
+	if slices.ContainsFunc(r.Series, func(s Sample) bool { return s.Queued > 0 }) {
+		series("turns that wait for admission", number, of("queued", func(s Sample) float64 { return float64(s.Queued) }))
+	}
 	series("heap", func(v float64) string { return size(int64(v)) },
 		of("objects", func(s Sample) float64 { return float64(s.Heap) }))
 	series("processor cores in use", digits, of("cores", func(s Sample) float64 { return s.CPU }))

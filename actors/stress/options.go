@@ -138,6 +138,19 @@ func ParseFaults(s string) (Faults, error) {
 	return f, nil
 }
 
+// ParseAdmission reads "RUNNING" or "RUNNING:QUEUED", how many turns the engine
+// lets run at once and how many more wait, see [actors.Options].
+func ParseAdmission(s string) (running, queued int, err error) {
+	first, second, both := strings.Cut(s, ":")
+	if running, err = strconv.Atoi(first); err == nil && both {
+		queued, err = strconv.Atoi(second)
+	}
+	if err != nil || running < 1 || queued < 0 {
+		return 0, 0, fmt.Errorf("admission %q: write RUNNING or RUNNING:QUEUED, numbers of turns, the first at least 1", s)
+	}
+	return running, queued, nil
+}
+
 func parseShare(s string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	if err != nil || !(v >= 0 && v <= 1) {
@@ -183,6 +196,8 @@ func (o *Options) check() error {
 		{"garbage", o.Faults.Garbage, 0, 1},
 		{"faults together", o.Faults.total(), 0, 1},
 		{"rounds", float64(o.Rounds), 0, 1e6},
+		{"admitted turns", float64(o.Engine.MaxTurns), 0, maxAgents},
+		{"queued turns", float64(o.Engine.MaxQueued), 0, maxAgents},
 		{"duration", o.Duration.Seconds(), 0, 1e9},
 		{"ramp", o.Ramp.Seconds(), 0, 1e9},
 		{"think", o.Think.Seconds(), 0, 1e9},

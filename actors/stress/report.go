@@ -30,7 +30,9 @@ type Report struct {
 	Turn         Summary `json:"turn"`        // the same; cancelled turns left out
 	ToolCall     Summary `json:"tool_call"`
 	CancelToDone Summary `json:"cancel_to_done"`
-	Queue        Summary `json:"queue"` // from when a turn was due until an agent took it
+	Queue        Summary `json:"queue"`     // from when a turn was due until an agent took it
+	Admission    Summary `json:"admission"` // of turns that waited until the engine let them begin
+	Admitted     Summary `json:"admitted"`  // from when it did, or at once, to the end; with an engine that has turns wait
 
 	Errors   []ErrorCount     `json:"errors,omitempty"` // of failed turns, by kind
 	Refused  map[string]int64 `json:"refused,omitempty"`
@@ -199,6 +201,7 @@ func describe(o *Options) []Setting {
 	add("churn", o.Churn, o.Churn > 0)
 	f := o.Faults
 	add("faults", fmt.Sprintf("cut %g, 429 %g, 500 %g, slow %g (%v), garbage %g", f.Cut, f.RateLimit, f.Error, f.Slow, f.SlowBy, f.Garbage), f.total() > 0)
+	add("admission", fmt.Sprintf("%d turns run, %d wait", o.Engine.MaxTurns, o.Engine.MaxQueued), o.Engine.MaxTurns > 0)
 	add("rounds", o.Rounds, o.Rounds > 1)
 	return out
 }
@@ -252,7 +255,7 @@ func (r *run) fill(report *Report) {
 	report.Tokens = Tokens{t.input, t.output}
 	per := func(n int64) float64 { return float64(n) / max(report.Elapsed, 1e-9) }
 	report.Rates = Rates{per(t.turns), per(t.calls), per(report.Requests), per(t.output)}
-	for i, h := range []*Summary{&report.Queue, &report.FirstToken, &report.Turn, &report.ToolCall, &report.CancelToDone} {
+	for i, h := range []*Summary{&report.Queue, &report.FirstToken, &report.Turn, &report.ToolCall, &report.CancelToDone, &report.Admission, &report.Admitted} {
 		*h = summarise(r.stats.hists[i])
 	}
 	for kind, n := range r.stats.errors {

@@ -63,6 +63,16 @@ func TestParse(t *testing.T) {
 			t.Errorf("tools %q are taken: %+v", in, got)
 		}
 	}
+	for in, want := range map[string][2]int{"10": {10, 0}, "10:200": {10, 200}, "1:0": {1, 0}} {
+		if running, queued, err := stress.ParseAdmission(in); err != nil || running != want[0] || queued != want[1] {
+			t.Errorf("admission %q: %d running, %d queued, %v", in, running, queued, err)
+		}
+	}
+	for _, in := range []string{"", "0", "-1", "x", "1:", "1:-1", "1:x", "1:2:3", "1.5"} {
+		if running, queued, err := stress.ParseAdmission(in); err == nil {
+			t.Errorf("admission %q is taken: %d running, %d queued", in, running, queued)
+		}
+	}
 	for in, want := range map[string]stress.Faults{
 		"": {}, "cut=0.5, slow=0.25,slowby=2s": {Cut: 0.5, Slow: 0.25, SlowBy: 2 * time.Second}, "429=1": {RateLimit: 1},
 	} {

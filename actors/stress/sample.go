@@ -14,7 +14,8 @@ import (
 type Sample struct {
 	At         float64 `json:"at_s"`
 	Agents     int64   `json:"agents"`
-	InFlight   int64   `json:"in_flight"` // turns
+	InFlight   int64   `json:"in_flight"` // turns, those that wait for admission too
+	Queued     int     `json:"queued"`    // of them
 	Requests   int64   `json:"requests_in_flight"`
 	Turns      float64 `json:"turns_per_s"`
 	Calls      float64 `json:"calls_per_s"`
@@ -171,7 +172,7 @@ func (s *sampler) take() Progress {
 	ps := func(a, b int64) float64 { return float64(a-b) / span }
 	x := Sample{
 		At: (s.active + now.at.Sub(s.resumed)).Seconds(), Agents: r.agents.Load(),
-		InFlight: r.inFlight.Load(), Requests: r.wire.inFlight.Load(),
+		InFlight: r.inFlight.Load(), Queued: r.engine.Load().Queued, Requests: r.wire.inFlight.Load(),
 		Turns: ps(now.totals.turns, s.last.totals.turns), Calls: ps(now.totals.calls, s.last.totals.calls),
 		RequestsPS: ps(now.requests, s.last.requests), Tokens: ps(now.totals.output, s.last.totals.output),
 		Failed: ps(now.totals.failed, s.last.totals.failed),

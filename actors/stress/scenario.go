@@ -61,7 +61,7 @@ func (o *Options) apply(t map[string]any) error {
 		"agents": &o.Agents, "turns": &o.Turns, "duration": &o.Duration, "ramp": &o.Ramp, "rate": &o.Rate,
 		"concurrency": &o.Concurrency, "think": &o.Think, "tokens": &o.Tokens, "token_delay": &o.Pace, "window": &o.Window,
 		"cancel": &o.Cancel, "churn": &o.Churn, "seed": &o.Seed, "check": &o.Check, "rounds": &o.Rounds, "drain": &o.Drain,
-		"system": &o.System, "prompt": &o.Prompt, "tools": map[string]any{
+		"system": &o.System, "prompt": &o.Prompt, "admit": map[string]any{"running": &o.Engine.MaxTurns, "queued": &o.Engine.MaxQueued}, "tools": map[string]any{
 			"share": &o.Tools.Share, "calls": &o.Tools.Calls, "chain": &o.Tools.Chain, "name": &o.Tools.Name, "args": &o.Tools.Args,
 		},
 		"faults": map[string]any{

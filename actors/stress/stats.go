@@ -14,6 +14,8 @@ type turnMeasures struct {
 	queue      time.Duration // from when it was due until it was submitted
 	firstToken time.Duration // from when it was due; 0: none came
 	total      time.Duration // from when it was due
+	admission  time.Duration // until the engine let it begin; 0: at once
+	admitted   time.Duration // from then on
 	cancel     time.Duration // from cancel to done; 0: not cancelled
 	calls      []time.Duration
 
@@ -30,6 +32,8 @@ const (
 	histTurn
 	histCall
 	histCancel
+	histAdmission
+	histAdmitted
 	numHists
 )
 
@@ -103,6 +107,9 @@ func (s *stats) turn(m *turnMeasures) {
 	t.limiter += m.limiter
 	t.backoff += m.backoff
 	record(s.hists[histQueue], m.queue)
+	if m.admission > 0 {
+		record(s.hists[histAdmission], m.admission)
+	}
 	if m.firstToken > 0 {
 		record(s.hists[histFirst], m.firstToken)
 	}
@@ -115,6 +122,9 @@ func (s *stats) turn(m *turnMeasures) {
 	}
 	record(s.hists[histTurn], m.total)
 	record(s.recent, m.total)
+	if m.admitted > 0 {
+		record(s.hists[histAdmitted], m.admitted)
+	}
 }
 
 func (s *stats) refuse(why string) {

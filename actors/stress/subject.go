@@ -87,6 +87,7 @@ type turnRun struct {
 	number   uint64 // as the engine counts
 	due      time.Time
 	begun    time.Time
+	queued   time.Time    // when the engine had it wait; zero: it did not
 	canceled atomic.Int64 // when it was cancelled, in nanoseconds since begun; 0: it was not
 	cut      bool         // by the end of the run
 	m        turnMeasures
@@ -170,6 +171,8 @@ func (t *turnRun) event(e actors.Event) {
 		t.wrong("an event of turn %d comes in turn %d: %+v", e.Turn, t.number, e.Data)
 	}
 	switch d := e.Data.(type) {
+	case msg.StateChanged:
+		t.state(d.State, e.Time)
 	case msg.Text, msg.Reasoning:
 		t.first(e.Time)
 	case msg.ToolBegin:
@@ -194,6 +197,16 @@ func (t *turnRun) event(e actors.Event) {
 		if d.Phase == "succeeded" {
 			t.m.compactions++
 		}
+	}
+}
+
+// state notes how long the turn waits until the engine lets it begin.
+func (t *turnRun) state(s msg.State, at time.Time) {
+	switch {
+	case s == msg.StateQueued:
+		t.queued = at
+	case t.m.admission == 0 && !t.queued.IsZero():
+		t.m.admission = max(at.Sub(t.queued), 1)
 	}
 }
 
@@ -222,6 +235,9 @@ func (t *turnRun) toolResult(d msg.ToolResult) {
 func (t *turnRun) ended(d msg.TurnDone) {
 	now := time.Now()
 	t.m.total, t.m.status, t.m.kind = now.Sub(t.due), d.Status, d.Kind
+	if t.opts.Engine.MaxQueued > 0 {
+		t.m.admitted = now.Sub(t.begun) - t.m.admission
+	}
 	if why := t.s.pairs.end(); why != "" {
 		t.wrong("at the turn's end %s", why)
 		t.s.pairs = pairs{}
@@ -251,7 +267,7 @@ func (t *turnRun) ended(d msg.TurnDone) {
 		}
 	default:
 		t.m.err = d.Error
-		if t.embedded && !t.s.faulted.Load() {
+		if t.embedded && !t.s.faulted.Load() && !errors.Is(d.Err, actors.ErrOverloaded) {
 			t.wrong("the turn failed without an injected fault: %s: %s", d.Kind, d.Error)
 		}
 	}

@@ -85,6 +85,8 @@ func (r *Report) rows() []row {
 		{"tool call", r.ToolCall},
 		{"cancel to done", r.CancelToDone},
 		{"wait for an agent", r.Queue},
+		{"wait for admission", r.Admission},
+		{"turn once admitted", r.Admitted},
 	}
 }
 
@@ -143,8 +145,12 @@ func (p Progress) Line() string {
 	if p.Rounds > 1 {
 		round = fmt.Sprintf("round %d/%d  ", p.Round, p.Rounds)
 	}
-	return fmt.Sprintf("%s%3.0f %%  %s  %s turns/s  %d in flight  p50 %s  p99 %s  %d failed  %s  %d violations",
-		round, 100*p.Share, p.Elapsed.Truncate(100*time.Millisecond), number(p.Turns), p.InFlight, millis(p.P50), millis(p.P99), p.TotalFailed, size(p.Heap), p.Violations)
+	queued := ""
+	if p.Queued > 0 {
+		queued = fmt.Sprintf(" (%d wait)", p.Queued)
+	}
+	return fmt.Sprintf("%s%3.0f %%  %s  %s turns/s  %d in flight%s  p50 %s  p99 %s  %d failed  %s  %d violations",
+		round, 100*p.Share, p.Elapsed.Truncate(100*time.Millisecond), number(p.Turns), p.InFlight, queued, millis(p.P50), millis(p.P99), p.TotalFailed, size(p.Heap), p.Violations)
 }
 
 // Sparkline draws values as a line of block characters, the last width of them.

@@ -23,6 +23,7 @@ type stressFlags struct {
 	o      stress.Options
 	tools  string
 	faults string
+	admit  string
 	files  []string // plugins
 	soak   bool
 	out    string
@@ -55,6 +56,7 @@ func (p *Program) stressCommand() *cobra.Command {
 	s.DurationVar(&f.o.Pace, "token-delay", 0, "`TIME` before each of its words")
 	s.Float64Var(&f.o.Cancel, "cancel", 0, "cancel a `SHARE` of the turns at a random moment")
 	s.StringVar(&f.faults, "faults", "", "faults of the server: a `SHARE`, or cut=…,429=…,500=…,slow=…,garbage=…,slowby=TIME")
+	s.StringVar(&f.admit, "admit", "", "the engine runs at most `RUNNING`[:QUEUED] turns at once; QUEUED more wait, others are refused")
 	s.Float64Var(&f.o.Churn, "churn", 0, "after a `SHARE` of the turns the agent leaves and another comes")
 	s.Uint64Var(&f.o.Seed, "seed", 0, "`N` repeats what an earlier run did at random")
 	s.BoolVar(&f.soak, "soak", false, "repeat in rounds, and compare the memory between them")
@@ -223,6 +225,11 @@ func (p *Program) stressOptions(cmd *cobra.Command, f *stressFlags) (stress.Opti
 		}
 	}
 	o.Engine = actors.Options{Logger: p.log.Logger(), Version: version}
+	if f.admit != "" {
+		if o.Engine.MaxTurns, o.Engine.MaxQueued, err = stress.ParseAdmission(f.admit); err != nil {
+			return o, err
+		}
+	}
 	if !f.asJSON {
 		o.Progress = p.stressProgress()
 	}

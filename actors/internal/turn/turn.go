@@ -22,6 +22,7 @@ type Config struct {
 	Agent   *actor.PID
 	History *llm.History
 	Compact bool // a turn that only compacts
+	Queued  bool // it begins when [msg.TurnAdmitted] comes
 
 	System          string
 	Model           string
@@ -62,6 +63,8 @@ type turn struct {
 	text  string // the last answer
 	steer []string
 
+	told       bool  // what the turn is about
+	refusal    error // it waited, and may not begin
 	iterations int
 	probing    bool
 	compacting *compaction
@@ -81,7 +84,10 @@ type probed struct{ size int64 }
 func (t *turn) Receive(n *family.Node, c actor.Context, message any) {
 	switch m := message.(type) {
 	case msg.RunTurn:
-		t.start(n, c, m)
+		t.run(n, c, m)
+	case msg.TurnAdmitted:
+		t.cfg.Queued, t.refusal = false, m.Err
+		t.start(n, c)
 	case msg.SteerTurn:
 		t.steer = append(t.steer, m.Text)
 	case msg.ModelAnswered:
@@ -119,12 +125,31 @@ func (t *turn) tell(n *family.Node, added []llm.Message) {
 	}
 }
 
-func (t *turn) start(n *family.Node, c actor.Context, m msg.RunTurn) {
+// run takes up what the turn is about. It is a part of the conversation also
+// when the turn has to wait and is cancelled meanwhile.
+func (t *turn) run(n *family.Node, c actor.Context, m msg.RunTurn) {
+	t.told = true
+	t.add(n, m.Input...)
+	if t.cfg.Queued {
+		n.SetState(msg.StateQueued.String())
+		t.report(n, msg.StateChanged{State: msg.StateQueued})
+	}
+	t.start(n, c)
+}
+
+// start begins when the turn is told what it is about and may begin.
+func (t *turn) start(n *family.Node, c actor.Context) {
+	if !t.told || t.cfg.Queued {
+		return
+	}
+	if t.refusal != nil {
+		t.finish(n, c, t.refusal, "overloaded")
+		return
+	}
 	if t.cfg.Compact {
 		t.compact(n, c, false)
 		return
 	}
-	t.add(n, m.Input...)
 	if t.cfg.Probe != nil {
 		t.probing = true
 		n.Go("context size", t.probe)
