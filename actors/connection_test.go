@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"clm/llm"
 	"clm/llm/llmtest"
@@ -124,5 +125,6 @@ func TestAgentsLetConnectionsGo(t *testing.T) {
 			t.Error(err)
 		}
 		wire.Wait()
+		time.Sleep(10 * time.Millisecond) // past the actor system's dead-letter throttle
 	})
 }
