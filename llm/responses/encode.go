@@ -193,7 +193,7 @@ func appendParts(b []byte, text string, files []llm.Attachment) []byte {
 			media = "application/octet-stream"
 		}
 		if strings.HasPrefix(media, "image/") {
-			b = append(b, `{"type":"input_image","image_url":`...)
+			b = append(b, `{"type":"input_image","detail":"auto","image_url":`...)
 		} else {
 			name := f.Name
 			if name == "" {
