@@ -103,9 +103,8 @@ func (e *Engine) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("stop engine: %w", context.Cause(ctx))
 	}
-	late := make(chan struct{})
-	grace := e.opts.Clock.AfterFunc(e.opts.Grace, func() { close(late) })
-	defer grace.Stop()
+	late, stop := family.Alarm(e.opts.Clock, e.opts.Grace)
+	defer stop()
 	slow := false
 	select {
 	case <-e.calls.none():

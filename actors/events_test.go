@@ -261,6 +261,16 @@ func (c *handClock) turn(d time.Duration) {
 	}
 }
 
+// until turns the clock by seconds, at most that many, until something is over,
+// and counts them.
+func (c *handClock) until(most int, over func() bool) (steps int) {
+	for ; !over() && steps < most; steps++ {
+		c.turn(time.Second)
+		synctest.Wait()
+	}
+	return steps
+}
+
 // A server that does not answer is waited for by the embedder's clock.
 func TestSilentServerByTheEmbeddersClock(t *testing.T) {
 	clock := &handClock{now: time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)}
@@ -276,18 +286,9 @@ func TestSilentServerByTheEmbeddersClock(t *testing.T) {
 		m.Connection.URL = "http://silent/v1"
 		a, l := r.spawn(actors.AgentOptions{Model: m, Tools: r.tools(goTool(says("x")))})
 		n := r.begin(a, "go")
-		wait := func(turns int, over func() bool) {
-			r.Helper()
-			steps := 0
-			for ; !over() && steps < 100; steps++ {
-				clock.turn(time.Second)
-				synctest.Wait()
-			}
-			if steps != turns {
-				r.Errorf("waited %d s, want %d", steps, turns)
-			}
+		if steps := clock.until(100, func() bool { return a.State() == msg.StateComplete }); steps != 5 {
+			r.Errorf("waited %d s for the window, want 5", steps)
 		}
-		wait(5, func() bool { return a.State() == msg.StateComplete })
 		r.end(l, n)
 		if err := a.CheckConnection(); err != nil {
 			r.Fatal(err)
@@ -302,9 +303,9 @@ func TestSilentServerByTheEmbeddersClock(t *testing.T) {
 				}
 			}
 		}()
-		wait(30, func() bool { return told.Load() != nil })
-		if c := told.Load(); c == nil || c.OK || c.Error != "no answer within 30s; is the server running?" {
-			r.Errorf("told %+v", c)
+		steps := clock.until(100, func() bool { return told.Load() != nil })
+		if c := told.Load(); steps != 30 || c == nil || c.OK || c.Error != "no answer within 30s; is the server running?" {
+			r.Errorf("told %+v after %d s", c, steps)
 		}
 	}, call, ok)
 }
@@ -320,11 +321,8 @@ func TestClockOfTheEmbedder(t *testing.T) {
 		a, l := r.spawn(actors.AgentOptions{Model: m, Tools: r.tools(nil, lua("t", `clm.sleep(5000) ctx:complete("slept")`))})
 		n := r.begin(a, strings.Repeat("x", 400))
 		time.Sleep(time.Hour) // of the machine's
-		steps := 0
-		for ; a.State() != msg.StateComplete && steps < 300; steps++ {
-			clock.turn(time.Second)
-			synctest.Wait()
-		}
+		complete := func() bool { return a.State() == msg.StateComplete }
+		steps := clock.until(300, complete)
 		_, events := r.end(l, n)
 		// 5 s of sleep, then a minute until the second request may be sent.
 		if steps < 55 || steps > 80 || results(events)["c1"] != "slept" {
@@ -347,10 +345,7 @@ func TestClockOfTheEmbedder(t *testing.T) {
 			r.end(l, n)
 		}
 		n = r.begin(a, "more")
-		for steps = 0; a.State() != msg.StateComplete && steps < 300; steps++ {
-			clock.turn(time.Second)
-			synctest.Wait()
-		}
+		steps = clock.until(300, complete)
 		if r.end(l, n); steps > 70 {
 			r.Errorf("after three waits that were cancelled the next took %d s", steps)
 		}

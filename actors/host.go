@@ -105,6 +105,7 @@ func (h *host) newBuiltins(b Builtins) *builtin.Set {
 	}
 	return builtin.New(builtin.Options{
 		Dir: dir, SpoolDir: b.SpoolDir, SecretEnv: b.SecretEnv, Secrets: b.Secrets, Private: b.Private,
+		Clock: h.e.opts.Clock,
 		// Without an answer: the job's goroutine is joined by the agent's end.
 		Notify: func(text string) { h.e.sys.Send(h.handle.node.PID(), msg.Notify{Text: text}) },
 	})

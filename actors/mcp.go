@@ -31,6 +31,7 @@ type MCPOptions struct {
 // [AgentOptions.MCP]. Their tools are offered as soon as they are ready, from
 // an agent's next request on.
 type MCP struct {
+	clock    Clock
 	managers []*mcp.Manager
 	version  atomic.Int64 // grows with each change of tools
 }
@@ -50,14 +51,14 @@ func (e *Engine) StartMCP(ctx context.Context, servers []MCPServer, o MCPOptions
 	if o.Dir == "" {
 		o.Dir = e.dir
 	}
-	m := &MCP{}
+	m := &MCP{clock: e.opts.Clock}
 	for _, s := range servers {
 		reply := make(chan *mcp.Manager, 1)
 		e.sys.Send(e.root.PID(), startMCP{&mcpServer{
 			server: s, reply: reply,
 			opts: mcp.Options{
 				Version: e.opts.Version, Dir: o.Dir, SecretEnv: o.SecretEnv, Secrets: o.Secrets,
-				Transport: e.opts.Transport, OnChange: func() { m.version.Add(1) },
+				Transport: e.opts.Transport, Clock: e.opts.Clock, OnChange: func() { m.version.Add(1) },
 			},
 		}})
 		select {
@@ -81,7 +82,7 @@ func (m *MCP) States() []MCPState {
 
 // WaitReady waits until no server is starting any more, at most the limit.
 func (m *MCP) WaitReady(ctx context.Context, limit time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := family.Timeout(ctx, m.clock, limit)
 	defer cancel()
 	for _, g := range m.managers {
 		g.WaitReady(ctx, limit)

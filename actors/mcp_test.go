@@ -230,6 +230,44 @@ func TestMCPServersOfOneName(t *testing.T) {
 	})
 }
 
+// A server that does not answer is waited for, and tried again, by the
+// embedder's clock.
+func TestSilentMCPServerByTheEmbeddersClock(t *testing.T) {
+	clock := &handClock{now: time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)}
+	bubble(t, actors.Options{Clock: clock}, func(r *rig) {
+		begun := time.Now()
+		var asked atomic.Int64
+		r.mcp = map[string]http.Handler{"silent": http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+			asked.Add(1)
+			<-q.Context().Done()
+		})}
+		m, err := r.engine.StartMCP(context.Background(), []actors.MCPServer{{Name: "s", URL: "http://silent/mcp"}}, actors.MCPOptions{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		var waited atomic.Bool
+		go func() {
+			m.WaitReady(context.Background(), 30*time.Second)
+			waited.Store(true)
+		}()
+		synctest.Wait()
+		if steps := clock.until(1000, waited.Load); steps != 30 {
+			r.Errorf("waited %d s for the server, want 30", steps)
+		}
+		steps := clock.until(1000, func() bool { return m.States()[0].Reason != "" })
+		if steps != 90 || !strings.Contains(m.States()[0].Reason, "no answer within 2m0s") {
+			r.Errorf("after %d s more: %+v", steps, m.States()[0])
+		}
+		before := asked.Load()
+		if steps := clock.until(1000, func() bool { return asked.Load() > before }); steps > 1 {
+			r.Errorf("tried again after %d s", steps)
+		}
+		if passed := time.Since(begun); passed != 0 {
+			r.Errorf("%v of the machine's time passed", passed)
+		}
+	})
+}
+
 // An MCP server's name is no agent's.
 func TestMCPServerNamedAsAnAgent(t *testing.T) {
 	bubble(t, actors.Options{}, func(r *rig) {

@@ -29,7 +29,7 @@ type (
 type Options struct {
 	System    *actor.ActorSystem // whose actors the engine's are; nil: one of its own
 	Transport http.RoundTripper  // of all model requests and plugins' requests; nil: one pooled transport
-	Clock     Clock              // nil: the machine's
+	Clock     Clock              // of all waits and times, but for those of sockets and of processes that are told to end; nil: the machine's
 	Logger    *slog.Logger       // nil: nothing is logged
 	Grace     time.Duration      // how long a stop waits for goroutines that ignore it; 0: 2 s
 	Version   string             // for the User-Agent; empty: "dev"

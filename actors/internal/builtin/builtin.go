@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"clm/actors/internal/family"
 	"clm/actors/internal/files"
 	"clm/actors/internal/tool"
 	"clm/llm"
@@ -20,12 +21,13 @@ const maxResult = 64 << 10
 
 // Options are what the tools of one agent need.
 type Options struct {
-	Dir       string   // working folder, absolute
-	SpoolDir  string   // where full outputs go; empty is the system's temporary folder
-	Env       []string // environment of commands, as os.Environ gives it; nil is this process's
-	SecretEnv []string // variables that commands do not get, beside CLM_API_KEY
-	Secrets   []string // values that commands do not get and results do not show
-	Private   []string // absolute folders and files that read_file, list_dir and write_file refuse
+	Dir       string       // working folder, absolute
+	SpoolDir  string       // where full outputs go; empty is the system's temporary folder
+	Env       []string     // environment of commands, as os.Environ gives it; nil is this process's
+	SecretEnv []string     // variables that commands do not get, beside CLM_API_KEY
+	Secrets   []string     // values that commands do not get and results do not show
+	Private   []string     // absolute folders and files that read_file, list_dir and write_file refuse
+	Clock     family.Clock // nil is the machine's
 
 	// Notify takes the result of a background job, on a goroutine of the job.
 	// It must not call Close, which waits for it. Nil leaves bg_exec out.
@@ -48,6 +50,9 @@ type Set struct {
 func New(o Options) *Set {
 	if o.SpoolDir == "" {
 		o.SpoolDir = os.TempDir()
+	}
+	if o.Clock == nil {
+		o.Clock = family.SystemClock{}
 	}
 	s := &Set{opts: o}
 	for _, p := range o.Private {

@@ -123,12 +123,12 @@ func (s *Set) startJob(command, label string) (string, error) {
 		s.jobs.end(n)
 		return "", err
 	}
-	begun := time.Now()
+	begun := s.opts.Clock.Now()
 	go func() {
 		defer s.jobs.end(n)
 		text, err := s.finish(ctx, r, 0)
 		if err == nil {
-			s.opts.Notify(s.safe(fmt.Sprintf("%s ended after %s:\n%s", name, time.Since(begun).Round(time.Millisecond), text)))
+			s.opts.Notify(s.safe(fmt.Sprintf("%s ended after %s:\n%s", name, s.opts.Clock.Now().Sub(begun).Round(time.Millisecond), text)))
 		}
 	}()
 	return name, nil

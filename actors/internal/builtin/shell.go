@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"clm/actors/internal/family"
 	"clm/actors/internal/proc"
 	"clm/actors/internal/tool"
 )
@@ -70,11 +71,11 @@ func (s *Set) run(ctx context.Context, command, stdin string, timeout time.Durat
 
 // finish waits for a command's end, or brings it about.
 func (s *Set) finish(ctx context.Context, r *running, timeout time.Duration) (string, error) {
-	var expired <-chan time.Time
+	var expired <-chan struct{}
 	if timeout > 0 {
-		t := time.NewTimer(timeout)
-		defer t.Stop()
-		expired = t.C
+		rings, stop := family.Alarm(s.opts.Clock, timeout)
+		defer stop()
+		expired = rings
 	}
 	note, err := "", error(nil)
 	select {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"clm/actors/internal/family"
 )
 
 func TestShellExec(t *testing.T) {
@@ -131,6 +133,19 @@ func dead(pid int) bool {
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(stat), ") Z ")
+}
+
+// quick is a clock whose time passes at once.
+type quick struct{ family.SystemClock }
+
+func (quick) AfterFunc(_ time.Duration, f func()) family.Timer { return time.AfterFunc(0, f) }
+
+func TestCommandsTimeIsTheClocks(t *testing.T) {
+	b := newBench(t, Options{Clock: quick{}})
+	want := "(command produced no output)\n(timed out after 100000 ms)"
+	if got := b.text("shell_exec", "command", "sleep 1000", "timeout_ms", 100_000); got != want {
+		t.Errorf("got %q", got)
+	}
 }
 
 func TestCommandEndsWithAllItStarted(t *testing.T) {

@@ -71,9 +71,8 @@ func (n *Node) join() {
 	idle := make(chan struct{})
 	n.idle = idle
 	n.mu.Unlock()
-	late := make(chan struct{})
-	t := n.sys.Clock.AfterFunc(n.sys.Grace, func() { close(late) })
-	defer t.Stop()
+	late, stop := Alarm(n.sys.Clock, n.sys.Grace)
+	defer stop()
 	select {
 	case <-idle:
 	case <-late:

@@ -50,6 +50,12 @@ func Timeout(ctx context.Context, clock Clock, d time.Duration) (context.Context
 	}
 }
 
+// Alarm is a channel that is closed after d, unless it is stopped before.
+func Alarm(clock Clock, d time.Duration) (rings <-chan struct{}, stop func() bool) {
+	c := make(chan struct{})
+	return c, clock.AfterFunc(d, func() { close(c) }).Stop
+}
+
 // Refused answers a request that reached a stopping node.
 type Refused struct{ Cause error }
 

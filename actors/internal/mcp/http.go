@@ -11,6 +11,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"clm/actors/internal/family"
 	"clm/llm"
 )
 
@@ -23,16 +24,17 @@ type remote struct {
 	endpoint *url.URL
 	key      llm.Secret
 	rt       http.RoundTripper
+	clock    family.Clock
 	ctx      context.Context // ends all requests
 	cancel   context.CancelFunc
 }
 
-func dialHTTP(cfg Server, rt http.RoundTripper) (*remote, error) {
+func dialHTTP(cfg Server, o Options) (*remote, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("its url is not an http or https URL")
 	}
-	r := &remote{endpoint: u, key: cfg.APIKey, rt: rt}
+	r := &remote{endpoint: u, key: cfg.APIKey, rt: o.Transport, clock: o.Clock}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r, nil
 }
@@ -68,9 +70,9 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 	if r.key != "" && req.URL.Scheme == r.endpoint.Scheme && req.URL.Host == r.endpoint.Host {
 		own.Header.Set("Authorization", "Bearer "+r.key.Reveal())
 	}
-	var late *time.Timer
+	var late family.Timer
 	if req.Method == http.MethodGet {
-		late = time.AfterFunc(listenWait, func() { cancel(errNoStream) })
+		late = r.clock.AfterFunc(listenWait, func() { cancel(errNoStream) })
 	}
 	resp, err := r.rt.RoundTrip(own)
 	if late != nil && !late.Stop() && context.Cause(ctx) == errNoStream {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"clm/actors/internal/family"
 )
 
 type tripper func(*http.Request) (*http.Response, error)
@@ -17,10 +19,10 @@ func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r
 // the handshake.
 func TestServerWithoutAStreamOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := dialHTTP(Server{URL: "http://host/mcp"}, tripper(func(r *http.Request) (*http.Response, error) {
+		r, err := dialHTTP(Server{URL: "http://host/mcp"}, Options{Clock: family.SystemClock{}, Transport: tripper(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
-		}))
+		})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"clm/actors/internal/family"
 	"clm/actors/internal/tool"
 	"clm/llm"
 )
@@ -29,6 +30,7 @@ const (
 
 // link is one connection to a server.
 type link struct {
+	clock   family.Clock
 	session *sdk.ClientSession
 	changed chan struct{} // holds a token when the server's list of tools changed
 	wire    wire
@@ -46,7 +48,7 @@ func (s *server) dial() (wire, error) {
 	if len(s.cfg.Command) > 0 {
 		return startCommand(s.cfg.Command, s.m.opts)
 	}
-	return dialHTTP(s.cfg, s.m.opts.Transport)
+	return dialHTTP(s.cfg, s.m.opts)
 }
 
 // connect starts the server and shakes hands.
@@ -55,7 +57,7 @@ func (s *server) connect(ctx context.Context, modern bool) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{changed: make(chan struct{}, 1), wire: w}
+	l := &link{clock: s.m.opts.Clock, changed: make(chan struct{}, 1), wire: w}
 	client := sdk.NewClient(&sdk.Implementation{Name: "clm", Version: s.m.opts.Version}, &sdk.ClientOptions{
 		Logger:         slog.New(slog.DiscardHandler),
 		Capabilities:   &sdk.ClientCapabilities{},
@@ -82,11 +84,8 @@ func (s *server) connect(ctx context.Context, modern bool) (*link, error) {
 		<-aborted
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("no answer within %v: %w", s.m.opts.start, err)
-		}
 		w.close()
-		return nil, l.explain(err)
+		return nil, l.explain(s.late(ctx, err))
 	}
 	return l, nil
 }
@@ -116,11 +115,11 @@ func (l *link) close() {
 		_ = l.session.Close() // a broken connection has its reason elsewhere
 		close(done)
 	}()
-	grace := time.NewTimer(closeGrace)
-	defer grace.Stop()
+	late, stop := family.Alarm(l.clock, closeGrace)
+	defer stop()
 	select {
 	case <-done:
-	case <-grace.C:
+	case <-late:
 		l.wire.abort()
 		<-done
 	}
@@ -149,7 +148,7 @@ func (s *server) live(ctx context.Context) (*link, error) {
 
 // call calls a tool by the server's own name.
 func (s *server) call(parent context.Context, name, args string) (tool.Result, error) {
-	ctx, cancel := context.WithTimeout(parent, s.timeout())
+	ctx, cancel := family.Timeout(parent, s.m.opts.Clock, s.timeout())
 	defer cancel()
 	l, err := s.live(ctx)
 	var res *sdk.CallToolResult
@@ -186,11 +185,11 @@ func (l *link) call(ctx context.Context, name, args string) (*sdk.CallToolResult
 			return
 		case <-ctx.Done():
 		}
-		grace := time.NewTimer(callGrace)
-		defer grace.Stop()
+		late, stop := family.Alarm(l.clock, callGrace)
+		defer stop()
 		select {
 		case <-over:
-		case <-grace.C:
+		case <-late:
 			l.wire.abort()
 		}
 	}()
@@ -210,7 +209,7 @@ func (s *server) callError(ctx context.Context, l *link, err error) error {
 		return fmt.Errorf("the MCP server %s refuses: %s", s.cfg.Name, llm.Clip(s.text(errors.New(refused.Message)), maxError))
 	}
 	// The connection may have ended: then the server's last words come soon.
-	ctx, cancel := context.WithTimeout(ctx, closeGrace+callGrace)
+	ctx, cancel := family.Timeout(ctx, s.m.opts.Clock, closeGrace+callGrace)
 	defer cancel()
 	for {
 		s.m.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"clm/actors/internal/family"
 	"clm/actors/internal/tool"
 	"clm/llm"
 )
@@ -30,6 +31,7 @@ type Options struct {
 	SecretEnv []string          // variables that commands do not get, beside CLM_API_KEY
 	Secrets   []string          // values that commands do not get and no text shows
 	Transport http.RoundTripper // for HTTP; nil is the standard one
+	Clock     family.Clock      // nil is the machine's
 
 	// OnChange is called after Tools or States have changed, on a goroutine
 	// of the manager. It must not call Close. May be nil.
@@ -82,6 +84,9 @@ func Start(ctx context.Context, servers []Server, o Options) *Manager {
 	}
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport
+	}
+	if o.Clock == nil {
+		o.Clock = family.SystemClock{}
 	}
 	if o.start == 0 {
 		o.start = startTimeout
@@ -161,7 +166,7 @@ func (m *Manager) States() []State {
 
 // WaitReady waits until no server is starting, but at most max.
 func (m *Manager) WaitReady(ctx context.Context, max time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, max)
+	ctx, cancel := family.Timeout(ctx, m.opts.Clock, max)
 	defer cancel()
 	for {
 		m.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"clm/actors/internal/family"
 	"clm/actors/internal/schema"
 	"clm/actors/internal/tool"
 	"clm/llm"
@@ -50,7 +51,7 @@ func (s *server) run(ctx context.Context) {
 			return
 		}
 		modern = modern != isProtocol(err)
-		now := time.Now()
+		now := s.m.opts.Clock.Now()
 		for len(restarts) > 0 && now.Sub(restarts[0]) > restartWindow {
 			restarts = restarts[1:]
 		}
@@ -62,16 +63,18 @@ func (s *server) run(ctx context.Context) {
 		s.m.update(func() { s.phase, s.reason, s.link = Starting, reason, nil })
 		pause := s.m.opts.backoff << len(restarts)
 		restarts = append(restarts, now)
+		over, stop := family.Alarm(s.m.opts.Clock, pause/2+rand.N(pause/2+1))
 		select {
-		case <-time.After(pause/2 + rand.N(pause/2+1)):
+		case <-over:
 		case <-ctx.Done():
 		}
+		stop()
 	}
 }
 
 // once starts the server and stays with it to its end, which the error says.
 func (s *server) once(ctx context.Context, modern bool) error {
-	begin, cancel := context.WithTimeout(ctx, s.m.opts.start)
+	begin, cancel := family.Timeout(ctx, s.m.opts.Clock, s.m.opts.start)
 	defer cancel()
 	l, err := s.connect(begin, modern)
 	if err != nil {
@@ -80,7 +83,7 @@ func (s *server) once(ctx context.Context, modern bool) error {
 	defer l.close()
 	tools, err := s.list(begin, l)
 	if err != nil {
-		return l.explain(err)
+		return l.explain(s.late(begin, err))
 	}
 	s.m.update(func() { s.phase, s.reason, s.link, s.tools = Ready, "", l, tools })
 	ended := make(chan error, 1)
@@ -90,7 +93,7 @@ func (s *server) once(ctx context.Context, modern bool) error {
 		case err := <-ended:
 			return l.explain(err)
 		case <-l.changed:
-			again, cancel := context.WithTimeout(ctx, s.m.opts.start)
+			again, cancel := family.Timeout(ctx, s.m.opts.Clock, s.m.opts.start)
 			tools, err := s.list(again, l)
 			cancel()
 			if err == nil { // else the old list stays
@@ -100,6 +103,14 @@ func (s *server) once(ctx context.Context, modern bool) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// late says of an error that it came of the time to start being over.
+func (s *server) late(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %v: %w", s.m.opts.start, err)
+	}
+	return err
 }
 
 // list asks for all pages of the server's tools.
