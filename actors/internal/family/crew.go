@@ -5,69 +5,158 @@ import (
 	"sync"
 )
 
-// crew runs jobs, each on a goroutine, and keeps a few of those for the
-// next ones: a new goroutine's stack would grow anew each time, which costs more
-// than most messages do. What is kept is bounded by the number of processors,
-// not of actors, and ends with the last node.
+// crew runs jobs, each on a goroutine, and keeps a few of those for the next
+// ones: a new goroutine's stack would grow anew each time, which costs more than
+// most messages do. What is kept is bounded by the number of processors, not of
+// actors, and ends with the last node.
+//
+// A mailbox that gets a message while another is being worked at is not given a
+// goroutine at once: whoever works takes it up next, as a request and its answer
+// are mostly one thing after the other, and waking another processor for them
+// costs more than they do. One mailbox a worker may wait like that; for more,
+// another goroutine begins, up to the number of processors. Mailboxes are
+// therefore never blocked in, see [crew.leave]; effects may block, and get a
+// goroutine each.
 type crew struct {
 	mu     sync.Mutex
 	idle   []chan job // the last one in is the first one out: its stack is warm
+	ready  queue      // mailboxes that nobody has taken up
+	active int        // goroutines that are at a mailbox
+	procs  int        // 0: not known yet
 	closed bool
 }
 
-// job is a mailbox with messages, or the work of an effect.
-type job interface{ run() }
+// job is a mailbox with messages, or the work of an effect. run returns the
+// mailbox that became ready by it, if any: the goroutine goes on with that.
+type job interface{ run() (next job) }
 
 // jobFunc is a function as a job.
 type jobFunc func()
 
-func (f jobFunc) run() { f() }
+func (f jobFunc) run() job {
+	f()
+	return nil
+}
 
 // idlePerCPU is how many goroutines are kept a processor.
 const idlePerCPU = 4
 
+// run has an effect's work done at once.
 func (c *crew) run(j job) {
 	c.mu.Lock()
-	if n := len(c.idle); n > 0 {
-		w := c.idle[n-1]
-		c.idle = c.idle[:n-1]
+	c.start(j)
+}
+
+// post has a mailbox taken up.
+func (c *crew) post(m *mailbox) {
+	c.mu.Lock()
+	if c.active > 0 && (c.ready.len() < c.active || c.active >= c.limit()) {
+		c.ready.push(m)
 		c.mu.Unlock()
-		w <- j
 		return
 	}
+	c.active++
+	c.start(m)
+}
+
+func (c *crew) limit() int {
+	if c.procs == 0 {
+		c.procs = runtime.GOMAXPROCS(0)
+	}
+	return c.procs
+}
+
+// start gives a job to a goroutine, and unlocks.
+func (c *crew) start(j job) {
+	n := len(c.idle)
+	if n == 0 {
+		c.mu.Unlock()
+		go c.work(j)
+		return
+	}
+	w := c.idle[n-1]
+	c.idle = c.idle[:n-1]
 	c.mu.Unlock()
-	go c.work(j)
+	w <- j
 }
 
 func (c *crew) work(j job) {
-	var next chan job
+	var wake chan job
 	for {
-		j.run()
-		if next == nil {
-			next = make(chan job, 1)
+		_, mailbox := j.(*mailbox)
+		next := j.run()
+		if next = c.next(next, mailbox); next == nil {
+			if wake == nil {
+				wake = make(chan job, 1)
+			}
+			if !c.wait(wake) {
+				return
+			}
+			next = <-wake
+			if next == nil {
+				return // dismissed
+			}
 		}
-		if !c.wait(next) {
-			return
-		}
-		var ok bool
-		if j, ok = <-next; !ok {
-			return
-		}
+		j = next
 	}
+}
+
+// next is what a goroutine goes on with after a job: what became ready by it, or
+// what has waited longest; nil for nothing.
+func (c *crew) next(next job, was bool) job {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if was {
+		c.active--
+	}
+	if next == nil && c.active < c.limit() {
+		next = c.pop()
+	}
+	if next != nil {
+		c.active++
+	}
+	return next
+}
+
+func (c *crew) pop() job {
+	if c.ready.len() == 0 {
+		return nil
+	}
+	return c.ready.pop().(job)
+}
+
+// leave is called before a mailbox's goroutine blocks, and enter after it:
+// others must not wait for it.
+func (c *crew) leave() {
+	c.mu.Lock()
+	c.active--
+	if j := c.pop(); j != nil {
+		c.active++
+		c.start(j)
+		return
+	}
+	c.mu.Unlock()
+}
+
+func (c *crew) enter() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.active++
 }
 
 // wait offers a goroutine for later, unless there are enough.
 func (c *crew) wait(w chan job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || len(c.idle) >= idlePerCPU*runtime.GOMAXPROCS(0) {
+	if c.closed || len(c.idle) >= idlePerCPU*c.limit() {
 		return false
 	}
 	c.idle = append(c.idle, w)
 	return true
 }
 
-// dismiss ends the goroutines that wait. What runs ends by itself.
+// dismiss lets the goroutines that wait end. What is still to be run gets a
+// goroutine of its own.
 func (c *crew) dismiss() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

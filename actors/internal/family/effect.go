@@ -34,18 +34,19 @@ func (n *Node) Go(name string, f func(ctx context.Context) any) {
 	n.sys.crew.run(e)
 }
 
-func (e *effect) run() {
+func (e *effect) run() (next job) {
 	n := e.node
 	var out any
 	defer func() {
 		if r := recover(); r != nil {
 			n.panicked(&PanicError{Value: r, Where: fmt.Sprintf("%s %s running %s", n.Kind, n.Name, e.name), Stack: debug.Stack()})
 		} else if out != nil && !n.Ending() {
-			n.sys.Actors.Root.Send(n.pid, out)
+			next = n.mailbox.take(out)
 		}
 		e.end()
 	}()
 	out = e.f(e.ctx)
+	return nil
 }
 
 func (e *effect) end() {
@@ -71,6 +72,8 @@ func (n *Node) join() {
 	idle := make(chan struct{})
 	n.idle = idle
 	n.mu.Unlock()
+	n.sys.crew.leave()
+	defer n.sys.crew.enter()
 	late, stop := Alarm(n.sys.Clock, n.sys.Grace)
 	defer stop()
 	select {

@@ -51,15 +51,26 @@ func (m *mailbox) highWater() int {
 
 // PostUserMessage implements [actor.Mailbox].
 func (m *mailbox) PostUserMessage(message any) {
+	if next := m.take(message); next != nil {
+		m.sys.crew.post(m)
+	}
+}
+
+// take adds a message, and returns the mailbox if somebody must take it up.
+func (m *mailbox) take(message any) (ready job) {
 	m.mu.Lock()
 	if m.ended {
 		m.mu.Unlock()
 		m.refuse(message)
-		return
+		return nil
 	}
+	defer m.mu.Unlock()
 	m.user.push(message)
 	m.high = max(m.high, m.user.len())
-	m.schedule()
+	if m.begins() {
+		return m
+	}
+	return nil
 }
 
 // PostSystemMessage implements [actor.Mailbox].
@@ -74,22 +85,25 @@ func (m *mailbox) PostSystemMessage(message any) {
 		return
 	}
 	m.system.push(message)
-	m.schedule()
-}
-
-// schedule has somebody take up the messages, and unlocks.
-func (m *mailbox) schedule() {
-	start := !m.running && (!m.suspended || m.system.len() > 0)
-	m.running = m.running || start
+	begins := m.begins()
 	m.mu.Unlock()
-	if start {
-		m.sys.crew.run(m)
+	if begins {
+		m.sys.crew.post(m)
 	}
 }
 
-func (m *mailbox) run() {
+// begins tells whether somebody must take up the messages, and takes it that
+// somebody does.
+func (m *mailbox) begins() bool {
+	begins := !m.running && (!m.suspended || m.system.len() > 0)
+	m.running = m.running || begins
+	return begins
+}
+
+func (m *mailbox) run() job {
 	for !m.some() {
 	}
+	return nil
 }
 
 // some handles messages until there are none, or one of them panicked.
