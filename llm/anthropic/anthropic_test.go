@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,43 +9,29 @@ import (
 
 	"clm/llm"
 	"clm/llm/internal/conformance"
-	"clm/llm/internal/jsonscan"
 	"clm/llm/internal/wire"
 )
-
-var update = flag.Bool("update", false, "rewrite what the cases in testdata want")
 
 var dialect = conformance.Dialect{
 	Kind: llm.KindAnthropic, Path: path,
 	New:    func(conn llm.Connection, rt http.RoundTripper) (llm.Client, error) { return New(conn, rt) },
-	Stream: renderStream, Whole: renderWhole,
+	Render: render, Whole: renderWhole,
 	Decoder: func(r *wire.Response, emit func(llm.Delta)) wire.Decoder { return newDecoder(r, emit, origin("m")) },
 	Ping:    "event: ping\ndata: {\"type\":\"ping\"}\n\n",
 	Error: func(msg string) string {
 		return fmt.Sprintf("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":%q}}\n\n", msg)
 	},
-	Raw: func(inner ...string) string { return render(inner, conformance.Answer{Finish: llm.FinishStop}) },
+	MaxCalls: maxBlocks,
 }
 
 func TestConformance(t *testing.T) { conformance.Run(t, dialect) }
 
-func TestAnswers(t *testing.T) { conformance.Files(t, dialect, *update) }
+func TestAnswers(t *testing.T) { conformance.Files(t, dialect) }
 
 func FuzzAnswer(f *testing.F) { conformance.Fuzz(f, dialect) }
 
-func quote(s string) string { return string(jsonscan.AppendString(nil, s)) }
-
 var stopReasons = map[llm.Finish]string{
 	llm.FinishStop: "end_turn", llm.FinishToolCalls: "tool_use", llm.FinishLength: "max_tokens", llm.FinishFilter: "refusal",
-}
-
-func renderStream(a conformance.Answer) string {
-	var inner []string
-	for _, s := range a.Text {
-		q := quote(s)
-		inner = append(inner, q[1:len(q)-1])
-	}
-	return render(inner, a)
 }
 
 // render takes the text as JSON strings without their quotes.
@@ -66,9 +51,9 @@ func render(inner []string, a conformance.Answer) string {
 		n = 1
 	}
 	for i, c := range a.Calls {
-		event("content_block_start", `,"index":%d,"content_block":{"type":"tool_use","id":%s,"name":%s,"input":{}}`, n+i, quote(c.ID), quote(c.Name))
+		event("content_block_start", `,"index":%d,"content_block":{"type":"tool_use","id":%s,"name":%s,"input":{}}`, n+i, conformance.Quote(c.ID), conformance.Quote(c.Name))
 		for _, s := range c.Args {
-			event("content_block_delta", `,"index":%d,"delta":{"type":"input_json_delta","partial_json":%s}`, n+i, quote(s))
+			event("content_block_delta", `,"index":%d,"delta":{"type":"input_json_delta","partial_json":%s}`, n+i, conformance.Quote(s))
 		}
 		event("content_block_stop", `,"index":%d`, n+i)
 	}
@@ -89,14 +74,10 @@ func renderWhole(a conformance.Answer) string {
 		}
 		content = append(content, map[string]any{"type": "tool_use", "id": c.ID, "name": c.Name, "input": json.RawMessage(args)})
 	}
-	out, err := json.Marshal(map[string]any{
+	return conformance.JSON(map[string]any{
 		"type": "message", "content": content, "stop_reason": stopReasons[a.Finish],
 		"usage": map[string]any{"input_tokens": a.Usage.Input, "output_tokens": a.Usage.Output},
 	})
-	if err != nil {
-		panic(err)
-	}
-	return string(out)
 }
 
 func client(t testing.TB, rt http.RoundTripper) *Client {
@@ -155,22 +136,6 @@ func TestURL(t *testing.T) {
 		}
 		if _, err := c.Complete(t.Context(), &llm.Request{Model: "m"}, nil); err != nil || s.Last.URL.String() != want {
 			t.Errorf("%s: asked %s, %v", base, s.Last.URL, err)
-		}
-	}
-}
-
-// TestManyCalls checks that an answer may have many calls, but not any number.
-func TestManyCalls(t *testing.T) {
-	for n, ok := range map[int]bool{maxBlocks: true, maxBlocks + 1: false} {
-		answer := conformance.Answer{Finish: llm.FinishToolCalls}
-		for i := range n {
-			answer.Calls = append(answer.Calls, conformance.Call{ID: fmt.Sprint("c", i), Name: "f", Args: []string{"{}"}})
-		}
-		for _, body := range []string{renderStream(answer), renderWhole(answer)} {
-			resp, err := client(t, &conformance.Server{Body: body}).Complete(t.Context(), &llm.Request{Model: "m"}, nil)
-			if (err == nil) != ok || ok && len(resp.Message.ToolCalls) != n {
-				t.Errorf("%d calls: %v", n, err)
-			}
 		}
 	}
 }

@@ -149,17 +149,11 @@ func (b *block) addTo(m *llm.Message, origin string) {
 // call is the block as a call, with an id that none of the message's calls
 // has.
 func (b *block) call(others []llm.ToolCall) llm.ToolCall {
-	args := strings.TrimSpace(b.input.String())
-	if args == "" && !jsonscan.IsNull(b.raw) {
-		args = string(b.raw)
-		if jsonscan.IsString(b.raw) {
-			args = jsonscan.String(b.raw)
-		}
+	begun := string(b.raw) // with what the block began
+	if jsonscan.IsString(b.raw) {
+		begun = jsonscan.String(b.raw)
 	}
-	if args == "" || args == "null" {
-		args = "{}"
-	}
-	return llm.ToolCall{ID: wire.FreeID(b.id, others), Name: b.name, Args: args}
+	return llm.ToolCall{ID: wire.FreeID(b.id, others), Name: b.name, Args: wire.Args(b.input.String(), begun)}
 }
 
 // whole is a block of a kind that is kept as it came, with the input that may

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"io"
 	"time"
 
@@ -40,15 +39,9 @@ func (d *decoder) State() (whole, ended bool) { return d.whole || d.ended, d.end
 
 // Event implements [wire.Decoder].
 func (d *decoder) Event(ev sse.Event) error {
-	data := bytes.TrimSpace(ev.Data)
-	if !jsonscan.Valid(data) {
-		switch {
-		case string(ev.Name) == "error":
-			return d.resp.Reported(data)
-		case string(data) == "[DONE]", string(ev.Name) == "ping":
-			return nil
-		}
-		return d.resp.Failf(llm.ErrProtocol, "an event of the answer is not JSON: %.60q", data)
+	data, err := d.resp.Object(ev)
+	if data == nil {
+		return err
 	}
 	var kind string
 	var e event

@@ -23,15 +23,8 @@ func (c *Client) encode(req *llm.Request) []byte {
 		mark = ""
 	}
 	tools := c.tools.Encode(req.Tools, encodeTools)
-	parts := make([][]byte, len(req.Messages))
-	size := 512 + len(req.Model) + len(req.System)*9/8 + len(tools)
-	from := origin(req.Model)
-	for i := range req.Messages {
-		m := c.http.Shown(req.Model, &req.Messages[i])
-		parts[i] = m.Wire(from, func() []byte { return encodeBlocks(m, from) })
-		size += len(parts[i]) + 40
-	}
-	b := make([]byte, 0, size)
+	parts, size := c.http.Parts(req, origin(req.Model), encodeBlocks)
+	b := make([]byte, 0, size+512+len(req.Model)+len(req.System)*9/8+len(tools))
 	b = append(b, `{"model":`...)
 	b = jsonscan.AppendString(b, req.Model)
 	b = append(b, `,"max_tokens":`...)
@@ -142,30 +135,23 @@ func encodeBlocks(m *llm.Message, from string) []byte {
 	case llm.RoleAssistant:
 		for _, r := range m.Reasoning {
 			if r.Origin == from && r.Raw != nil {
-				b = append(separated(b), r.Raw...)
+				b = append(wire.Separated(b), r.Raw...)
 			}
 		}
 	}
 	for _, a := range m.Attachments {
-		b = appendFile(separated(b), a)
+		b = appendFile(wire.Separated(b), a)
 	}
 	if strings.TrimSpace(m.Content) != "" {
-		b = appendText(separated(b), m.Content)
+		b = appendText(wire.Separated(b), m.Content)
 	}
 	for _, call := range m.ToolCalls {
-		b = append(separated(b), `{"type":"tool_use","id":`...)
+		b = append(wire.Separated(b), `{"type":"tool_use","id":`...)
 		b = jsonscan.AppendString(b, safeID(call.ID))
 		b = append(b, `,"name":`...)
 		b = jsonscan.AppendString(b, call.Name)
 		b = append(b, `,"input":`...)
 		b = append(appendInput(b, call.Args), '}')
-	}
-	return b
-}
-
-func separated(b []byte) []byte {
-	if len(b) > 0 {
-		b = append(b, ',')
 	}
 	return b
 }

@@ -1,16 +1,12 @@
 package anthropic
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"clm/llm"
 	"clm/llm/internal/conformance"
@@ -56,24 +52,7 @@ func TestRequest(t *testing.T) {
 		Tools:  []llm.Tool{{Name: "now", Schema: nil}, {Name: "up", Description: "upcase", Schema: json.RawMessage(`{"properties":{"s":{"type":"string"}},"required":null}`)}},
 		Stream: true, DisableParallelToolCalls: true, MaxTokens: 99,
 	})
-	var b bytes.Buffer
-	if err := json.Indent(&b, got, "", " "); err != nil {
-		t.Fatalf("%v in %s", err, got)
-	}
-	b.WriteByte('\n')
-	const file = "testdata/request.json"
-	if *update {
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("request (-want +got):\n%s", diff)
-	}
+	conformance.Golden(t, "testdata/request.json", got)
 }
 
 func TestRequestOfOddConversations(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 func TestServerThatNeverEnds(t *testing.T) {
 	const ping = "!sleep 1000\nevent: ping\ndata: {\"type\":\"ping\"}\n\n"
 	const stop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n!flush\n"
-	whole := renderStream(conformance.Answer{Text: []string{"a"}, Finish: llm.FinishStop})
+	whole := dialect.Stream(conformance.Answer{Text: []string{"a"}, Finish: llm.FinishStop})
 	answer, _, _ := strings.Cut(whole, "event: message_stop")
 	answer = "!sse\n" + answer + "!flush\n"
 	for script, limit := range map[string]time.Duration{

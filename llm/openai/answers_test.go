@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"flag"
 	"io"
 	"net/http"
 	"testing"
@@ -10,9 +9,7 @@ import (
 	"clm/llm/internal/conformance"
 )
 
-var update = flag.Bool("update", false, "write what the answers became into testdata")
-
-func TestAnswers(t *testing.T) { conformance.Files(t, dialect(llm.KindOpenAI), *update) }
+func TestAnswers(t *testing.T) { conformance.Files(t, dialect(llm.KindOpenAI)) }
 
 func FuzzAnswer(f *testing.F) { conformance.Fuzz(f, dialect(llm.KindOpenAI)) }
 

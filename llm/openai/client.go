@@ -32,7 +32,7 @@ func New(conn llm.Connection, rt http.RoundTripper) (*Client, error) {
 	if conn.Kind == llm.KindOllama {
 		conn.URL = ollamaURL(conn.URL)
 	}
-	h, err := wire.New(conn, rt, path, bearer)
+	h, err := wire.New(conn, rt, path, wire.Bearer)
 	if err != nil {
 		return nil, err
 	}
@@ -54,16 +54,10 @@ func ollamaURL(base string) string {
 	return base
 }
 
-func bearer(h http.Header, key string) {
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
-}
-
 // Complete implements [llm.Client].
 func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	return c.http.Exchange(
-		ctx, path, req, func() wire.Body { return c.encode(req) }, func(e *llm.Error) { c.learn(e, req) },
+		ctx, req, func() wire.Body { return c.encode(req) }, func(e *llm.Error) { c.learn(e, req) },
 		func(r *wire.Response) wire.Decoder { return newDecoder(r, emit, c.origin(req.Model)) },
 	)
 }

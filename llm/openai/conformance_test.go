@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"clm/llm"
 	"clm/llm/internal/conformance"
-	"clm/llm/internal/jsonscan"
 	"clm/llm/internal/wire"
 )
 
@@ -21,39 +19,32 @@ func TestConformance(t *testing.T) {
 
 func dialect(kind llm.Kind) conformance.Dialect {
 	return conformance.Dialect{
-		Kind: kind, Path: path, New: newClient, Stream: renderStream, Whole: renderWhole, OpenEnd: true,
+		Kind: kind, Path: path, New: newClient, Render: render, Whole: renderWhole, OpenEnd: true,
 		Decoder: func(r *wire.Response, emit func(llm.Delta)) wire.Decoder {
 			return newDecoder(r, emit, string(kind)+"/m")
 		},
-		Ping:  `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n",
-		Error: func(msg string) string { return fmt.Sprintf("data: {\"error\":{\"message\":%q}}\n\n", msg) },
-		Raw: func(inner ...string) string {
-			var b strings.Builder
-			for _, s := range inner {
-				fmt.Fprintf(&b, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%s\"}}]}\n\n", s)
-			}
-			return b.String() + `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
-		},
+		Ping:     `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n",
+		Error:    func(msg string) string { return fmt.Sprintf("data: {\"error\":{\"message\":%q}}\n\n", msg) },
+		MaxCalls: maxCalls,
 	}
 }
 
 func newClient(conn llm.Connection, rt http.RoundTripper) (llm.Client, error) { return New(conn, rt) }
 
-func quote(s string) string { return string(jsonscan.AppendString(nil, s)) }
-
-func renderStream(a conformance.Answer) string {
+// render takes the text as JSON strings without their quotes.
+func render(inner []string, a conformance.Answer) string {
 	var b strings.Builder
 	delta := func(format string, args ...any) {
 		fmt.Fprintf(&b, "data: {\"id\":\"x\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]}\n\n", fmt.Sprintf(format, args...))
 	}
 	delta(`{"role":"assistant"}`)
-	for _, s := range a.Text {
-		delta(`{"content":%s}`, quote(s))
+	for _, s := range inner {
+		delta(`{"content":"%s"}`, s)
 	}
 	for i, c := range a.Calls {
-		delta(`{"tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}]}`, i, quote(c.ID), quote(c.Name))
+		delta(`{"tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}]}`, i, conformance.Quote(c.ID), conformance.Quote(c.Name))
 		for _, f := range c.Args {
-			delta(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, quote(f))
+			delta(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, conformance.Quote(f))
 		}
 	}
 	fmt.Fprintf(&b, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d}}\n\n", a.Finish, a.Usage.Input, a.Usage.Output)
@@ -72,12 +63,8 @@ func renderWhole(a conformance.Answer) string {
 			message["content"] = strings.Join(a.Text, "")
 		}
 	}
-	out, err := json.Marshal(map[string]any{
+	return conformance.JSON(map[string]any{
 		"choices": []any{map[string]any{"message": message, "finish_reason": a.Finish}},
 		"usage":   map[string]any{"prompt_tokens": a.Usage.Input, "completion_tokens": a.Usage.Output},
 	})
-	if err != nil {
-		panic(err)
-	}
-	return string(out)
 }

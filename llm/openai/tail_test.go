@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,18 +39,5 @@ func TestServerThatNeverEnds(t *testing.T) {
 			}
 			rt.Wait()
 		})
-	}
-}
-
-func TestTooManyCalls(t *testing.T) {
-	call := `{"function":{"name":"f","arguments":"{}"}},`
-	body := `{"choices":[{"message":{"tool_calls":[` + strings.Repeat(call, maxCalls) + call[:len(call)-1] + `]}}]}`
-	c, err := New(llm.Connection{URL: "http://h"}, body200{strings.NewReader(body)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var e *llm.Error
-	if _, err := c.Complete(t.Context(), &llm.Request{Model: "m"}, nil); !errors.As(err, &e) || e.Kind != llm.ErrProtocol || !strings.Contains(e.Message, "1000 tool calls") {
-		t.Errorf("err = %v", err)
 	}
 }

@@ -24,23 +24,17 @@ type Client struct {
 // New makes a client for a connection. It makes no request. The error is an
 // [*llm.Error] for a URL that cannot be used.
 func New(conn llm.Connection, rt http.RoundTripper) (*Client, error) {
-	h, err := wire.New(conn, rt, path, bearer)
+	h, err := wire.New(conn, rt, path, wire.Bearer)
 	if err != nil {
 		return nil, err
 	}
 	return &Client{http: h}, nil
 }
 
-func bearer(h http.Header, key string) {
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
-}
-
 // Complete implements [llm.Client].
 func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	return c.http.Exchange(
-		ctx, path, req, func() wire.Body { return wire.Body{c.encode(req)} }, func(e *llm.Error) { c.learn(e, req) },
+		ctx, req, func() wire.Body { return wire.Body{c.encode(req)} }, func(e *llm.Error) { c.learn(e, req) },
 		func(r *wire.Response) wire.Decoder { return newDecoder(r, emit, origin(req.Model)) },
 	)
 }

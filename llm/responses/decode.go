@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"io"
 	"strings"
 
@@ -46,15 +45,9 @@ type event struct {
 
 // Event implements [wire.Decoder].
 func (d *decoder) Event(ev sse.Event) error {
-	data := bytes.TrimSpace(ev.Data)
-	if !jsonscan.Valid(data) {
-		switch {
-		case string(ev.Name) == "error":
-			return d.resp.Reported(data)
-		case string(data) == "[DONE]":
-			return nil
-		}
-		return d.resp.Failf(llm.ErrProtocol, "an event of the answer is not JSON: %.60q", data)
+	data, err := d.resp.Object(ev)
+	if data == nil {
+		return err
 	}
 	e := parseEvent(data)
 	if e.kind == "" {

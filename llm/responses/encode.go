@@ -15,15 +15,8 @@ import (
 // stands first.
 func (c *Client) encode(req *llm.Request) []byte {
 	tools := c.tools.Encode(req.Tools, encodeTools)
-	parts := make([][]byte, len(req.Messages))
-	size := 512 + len(req.Model) + len(req.System)*9/8 + len(tools)
-	from := origin(req.Model)
-	for i := range req.Messages {
-		m := c.http.Shown(req.Model, &req.Messages[i])
-		parts[i] = m.Wire(from, func() []byte { return encodeItems(m, from) })
-		size += len(parts[i]) + 1
-	}
-	b := make([]byte, 0, size)
+	parts, size := c.http.Parts(req, origin(req.Model), encodeItems)
+	b := make([]byte, 0, size+512+len(req.Model)+len(req.System)*9/8+len(tools))
 	b = append(b, `{"model":`...)
 	b = jsonscan.AppendString(b, req.Model)
 	b = append(b, `,"store":false`...)
@@ -95,11 +88,11 @@ func encodeItems(m *llm.Message, from string) []byte {
 		}
 	}
 	if strings.TrimSpace(m.Content) != "" {
-		b = append(separated(b), `{"type":"message","role":"assistant","content":`...)
+		b = append(wire.Separated(b), `{"type":"message","role":"assistant","content":`...)
 		b = append(jsonscan.AppendString(b, m.Content), '}')
 	}
 	for _, call := range m.ToolCalls {
-		b = append(separated(b), `{"type":"function_call","call_id":`...)
+		b = append(wire.Separated(b), `{"type":"function_call","call_id":`...)
 		b = jsonscan.AppendString(b, callID(call.ID))
 		b = append(b, `,"name":`...)
 		b = jsonscan.AppendString(b, call.Name)
@@ -109,13 +102,6 @@ func encodeItems(m *llm.Message, from string) []byte {
 			args = "{}"
 		}
 		b = append(jsonscan.AppendString(b, args), '}')
-	}
-	return b
-}
-
-func separated(b []byte) []byte {
-	if len(b) > 0 {
-		b = append(b, ',')
 	}
 	return b
 }
@@ -143,13 +129,13 @@ func appendKept(b []byte, raw []byte) []byte {
 	secret := jsonscan.IsString(encrypted) && len(encrypted) > 2
 	switch {
 	case kind != "reasoning":
-		return append(separated(b), raw...)
+		return append(wire.Separated(b), raw...)
 	case !secret && (jsonscan.IsNull(content) || string(content) == "[]"):
 		return b
 	case !secret:
-		return append(separated(b), raw...)
+		return append(wire.Separated(b), raw...)
 	}
-	b = append(separated(b), '{')
+	b = append(wire.Separated(b), '{')
 	first := true
 	for name, value := range jsonscan.Members(raw) {
 		if string(name) == "id" || string(name) == "status" {

@@ -194,12 +194,5 @@ func (it *item) addTo(m *llm.Message, origin string) {
 
 // call is the item as a call, with an id that none of the message's calls has.
 func (it *item) call(others []llm.ToolCall) llm.ToolCall {
-	args := strings.TrimSpace(it.args)
-	if args == "" {
-		args = strings.TrimSpace(it.pieces.String())
-	}
-	if args == "" || args == "null" {
-		args = "{}"
-	}
-	return llm.ToolCall{ID: wire.FreeID(it.callID, others), Name: it.name, Args: args}
+	return llm.ToolCall{ID: wire.FreeID(it.callID, others), Name: it.name, Args: wire.Args(it.args, it.pieces.String())}
 }

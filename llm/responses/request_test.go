@@ -1,15 +1,11 @@
 package responses
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"clm/llm"
 	"clm/llm/internal/conformance"
@@ -50,24 +46,7 @@ func TestRequest(t *testing.T) {
 		Tools:  []llm.Tool{{Name: "up", Description: "upcase", Schema: json.RawMessage(`{"properties":{"s":{"type":"string"}},"required":null}`)}},
 		Stream: true, DisableParallelToolCalls: true, MaxTokens: 99,
 	})
-	var b bytes.Buffer
-	if err := json.Indent(&b, got, "", " "); err != nil {
-		t.Fatalf("%v in %s", err, got)
-	}
-	b.WriteByte('\n')
-	const file = "testdata/request.json"
-	if *update {
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("request (-want +got):\n%s", diff)
-	}
+	conformance.Golden(t, "testdata/request.json", got)
 }
 
 // TestRequestsContinue checks that each request begins with all of the one

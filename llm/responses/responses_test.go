@@ -1,8 +1,6 @@
 package responses
 
 import (
-	"encoding/json"
-	"flag"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,40 +8,26 @@ import (
 
 	"clm/llm"
 	"clm/llm/internal/conformance"
-	"clm/llm/internal/jsonscan"
 	"clm/llm/internal/wire"
 )
-
-var update = flag.Bool("update", false, "rewrite what the cases in testdata want")
 
 var dialect = conformance.Dialect{
 	Kind: llm.KindResponses, Path: path,
 	New:    func(conn llm.Connection, rt http.RoundTripper) (llm.Client, error) { return New(conn, rt) },
-	Stream: renderStream, Whole: renderWhole,
+	Render: render, Whole: renderWhole,
 	Decoder: func(r *wire.Response, emit func(llm.Delta)) wire.Decoder { return newDecoder(r, emit, origin("m")) },
 	Ping:    "event: keepalive\ndata: {\"type\":\"keepalive\",\"sequence_number\":3}\n\n",
 	Error: func(msg string) string {
 		return fmt.Sprintf("event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":%q,\"param\":null}\n\n", msg)
 	},
-	Raw: func(inner ...string) string { return render(inner, conformance.Answer{Finish: llm.FinishStop}) },
+	MaxCalls: maxItems,
 }
 
 func TestConformance(t *testing.T) { conformance.Run(t, dialect) }
 
-func TestAnswers(t *testing.T) { conformance.Files(t, dialect, *update) }
+func TestAnswers(t *testing.T) { conformance.Files(t, dialect) }
 
 func FuzzAnswer(f *testing.F) { conformance.Fuzz(f, dialect) }
-
-func quote(s string) string { return string(jsonscan.AppendString(nil, s)) }
-
-func renderStream(a conformance.Answer) string {
-	var inner []string
-	for _, s := range a.Text {
-		q := quote(s)
-		inner = append(inner, q[1:len(q)-1])
-	}
-	return render(inner, a)
-}
 
 // render takes the text as JSON strings without their quotes. As with the real
 // API the last event repeats the answer, but for a text that is not valid.
@@ -62,13 +46,13 @@ func render(inner []string, a conformance.Answer) string {
 		n = 1
 	}
 	for i, c := range a.Calls {
-		event("response.output_item.added", `,"output_index":%d,"item":{"id":"fc_%d","type":"function_call","call_id":%s,"name":%s,"arguments":""}`, n+i, i, quote(c.ID), quote(c.Name))
+		event("response.output_item.added", `,"output_index":%d,"item":{"id":"fc_%d","type":"function_call","call_id":%s,"name":%s,"arguments":""}`, n+i, i, conformance.Quote(c.ID), conformance.Quote(c.Name))
 		for _, s := range c.Args {
-			event("response.function_call_arguments.delta", `,"item_id":"fc_%d","output_index":%d,"delta":%s`, i, n+i, quote(s))
+			event("response.function_call_arguments.delta", `,"item_id":"fc_%d","output_index":%d,"delta":%s`, i, n+i, conformance.Quote(s))
 		}
-		event("response.function_call_arguments.done", `,"item_id":"fc_%d","output_index":%d,"arguments":%s`, i, n+i, quote(strings.Join(c.Args, "")))
+		event("response.function_call_arguments.done", `,"item_id":"fc_%d","output_index":%d,"arguments":%s`, i, n+i, conformance.Quote(strings.Join(c.Args, "")))
 		event("response.output_item.done", `,"output_index":%d,"item":{"id":"fc_%d","type":"function_call","call_id":%s,"name":%s,"arguments":%s}`,
-			n+i, i, quote(c.ID), quote(c.Name), quote(strings.Join(c.Args, "")))
+			n+i, i, conformance.Quote(c.ID), conformance.Quote(c.Name), conformance.Quote(strings.Join(c.Args, "")))
 	}
 	kind := "response.completed"
 	if a.Finish == llm.FinishLength {
@@ -94,11 +78,7 @@ func renderWhole(a conformance.Answer) string {
 	if a.Finish == llm.FinishLength {
 		r["status"], r["incomplete_details"] = "incomplete", map[string]any{"reason": "max_output_tokens"}
 	}
-	out, err := json.Marshal(r)
-	if err != nil {
-		panic(err)
-	}
-	return string(out)
+	return conformance.JSON(r)
 }
 
 func client(t testing.TB, rt http.RoundTripper) *Client {
@@ -121,21 +101,5 @@ func TestModels(t *testing.T) {
 	}
 	if n, err := client(t, s).ContextSize(t.Context(), "a"); n != 4096 || err != nil {
 		t.Errorf("window %d, %v", n, err)
-	}
-}
-
-// TestManyCalls checks that an answer may have many calls, but not any number.
-func TestManyCalls(t *testing.T) {
-	for n, ok := range map[int]bool{maxItems: true, maxItems + 1: false} {
-		answer := conformance.Answer{Finish: llm.FinishToolCalls}
-		for i := range n {
-			answer.Calls = append(answer.Calls, conformance.Call{ID: fmt.Sprint("c", i), Name: "f", Args: []string{"{}"}})
-		}
-		for _, body := range []string{renderStream(answer), renderWhole(answer)} {
-			resp, err := client(t, &conformance.Server{Body: body}).Complete(t.Context(), &llm.Request{Model: "m"}, nil)
-			if (err == nil) != ok || ok && len(resp.Message.ToolCalls) != n {
-				t.Errorf("%d calls: %v", n, err)
-			}
-		}
 	}
 }

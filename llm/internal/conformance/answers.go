@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -133,6 +134,25 @@ func forms(t *testing.T, d Dialect) {
 	}
 }
 
+// manyCalls holds that an answer may have many calls, but not any number.
+func manyCalls(t *testing.T, d Dialect) {
+	for n, ok := range map[int]bool{d.MaxCalls: true, d.MaxCalls + 1: false} {
+		a := Answer{Finish: llm.FinishToolCalls}
+		for i := range n {
+			a.Calls = append(a.Calls, Call{ID: fmt.Sprint("c", i), Name: "f", Args: []string{"{}"}})
+		}
+		for _, body := range []string{d.Stream(a), d.Whole(a)} {
+			resp, err := d.decode(t, strings.NewReader(body))
+			switch {
+			case ok && (err != nil || len(resp.Message.ToolCalls) != n):
+				t.Errorf("%d calls: %v", n, err)
+			case !ok && (err == nil || err.Kind != llm.ErrProtocol || !strings.Contains(err.Message, fmt.Sprint(d.MaxCalls))):
+				t.Errorf("%d calls: %v", n, err)
+			}
+		}
+	}
+}
+
 func dropLines(s, prefix string) string {
 	var b strings.Builder
 	for line := range strings.SplitAfterSeq(s, "\n") {
@@ -163,7 +183,7 @@ func characters(t *testing.T, d Dialect) {
 		{[]string{`\ud83d`}, "\uFFFD"},
 		{[]string{`a\u0000b\n`}, "a\x00b\n"},
 	} {
-		resp, seen, err := d.ask(t, events(d.Raw(tt.inner...)), true)
+		resp, seen, err := d.ask(t, events(d.Render(tt.inner, Answer{Finish: llm.FinishStop})), true)
 		if err != nil || resp.Message.Content != tt.want {
 			t.Errorf("%q: %q, %v", tt.inner, outline(resp), err)
 		}

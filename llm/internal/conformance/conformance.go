@@ -2,13 +2,14 @@
 // test suite. A dialect brings the rendering of an answer in its own form:
 //
 //	func TestConformance(t *testing.T) {
-//		conformance.Run(t, conformance.Dialect{Kind: llm.KindOpenAI, New: …, Stream: …, Whole: …, Error: …})
+//		conformance.Run(t, conformance.Dialect{Kind: llm.KindOpenAI, New: …, Render: …, Whole: …, Error: …})
 //	}
 package conformance
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"testing"
 
 	"clm/llm"
+	"clm/llm/internal/jsonscan"
 	"clm/llm/internal/wire"
 )
 
@@ -42,8 +44,9 @@ type Dialect struct {
 	New  func(conn llm.Connection, rt http.RoundTripper) (llm.Client, error)
 	// Decoder is what the client takes an answer of the model "m" apart with.
 	Decoder func(r *wire.Response, emit func(llm.Delta)) wire.Decoder
-	// Stream renders an answer as an event stream with LF ends.
-	Stream func(a Answer) string
+	// Render renders an answer as an event stream with LF ends. inner is its text,
+	// each delta as a JSON string without quotes, in the place of the answer's.
+	Render func(inner []string, a Answer) string
 	// OpenEnd says that an answer is whole before its stream's last event, so
 	// that one which is cut off may be whole too.
 	OpenEnd bool
@@ -53,9 +56,8 @@ type Dialect struct {
 	Error func(message string) string
 	// Ping is an event (with its blank line) that servers keep a stream alive with.
 	Ping string
-	// Raw renders a streamed text delta whose JSON string is given, escapes and
-	// all, without quotes; the answer's other events are those of Stream.
-	Raw func(inner ...string) string
+	// MaxCalls is the most tool calls that an answer may have.
+	MaxCalls int
 
 	alone *wire.Client // decodes answers that nobody asked for
 }
@@ -70,6 +72,28 @@ func (d Dialect) prepared(t testing.TB) Dialect {
 	return d
 }
 
+// Stream renders an answer as an event stream.
+func (d Dialect) Stream(a Answer) string {
+	var inner []string
+	for _, s := range a.Text {
+		q := Quote(s)
+		inner = append(inner, q[1:len(q)-1])
+	}
+	return d.Render(inner, a)
+}
+
+// Quote is a text as a JSON string.
+func Quote(s string) string { return string(jsonscan.AppendString(nil, s)) }
+
+// JSON is a value as JSON.
+func JSON(v any) string {
+	out, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // of a test's own value
+	}
+	return string(out)
+}
+
 const key = "sk-SECRETKEY-0123456789"
 
 // Run runs the suite.
@@ -77,6 +101,7 @@ func Run(t *testing.T, d Dialect) {
 	d = d.prepared(t)
 	t.Run("answers", func(t *testing.T) { answers(t, d) })
 	t.Run("cuts", func(t *testing.T) { cuts(t, d) })
+	t.Run("many calls", func(t *testing.T) { manyCalls(t, d) })
 	t.Run("forms", func(t *testing.T) { forms(t, d) })
 	t.Run("characters", func(t *testing.T) { characters(t, d) })
 	t.Run("early end", func(t *testing.T) { earlyEnd(t, d) })

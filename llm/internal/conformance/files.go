@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"clm/llm"
@@ -20,12 +23,36 @@ import (
 	"clm/llm/internal/wire"
 )
 
+var update = flag.Bool("update", false, "rewrite in testdata what the tests want")
+
+// Golden compares JSON with a file, which holds it indented.
+func Golden(t *testing.T, file string, data []byte) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Indent(&b, data, "", " "); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	b.WriteByte('\n')
+	if *update {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
 // Files plays each file of testdata/answers, which holds what a server sent
 // and what comes of it: whole, byte by byte, split at every byte, and cut off
 // there, which is never another answer unless the dialect's end is open. Most
 // splits are compared by the events that they make, as a dialect's decoder sees
-// nothing else. update rewrites what comes of them.
-func Files(t *testing.T, d Dialect, update bool) {
+// nothing else.
+func Files(t *testing.T, d Dialect) {
 	d = d.prepared(t)
 	files, err := filepath.Glob("testdata/answers/*.txt")
 	if err != nil || len(files) == 0 {
@@ -39,7 +66,7 @@ func Files(t *testing.T, d Dialect, update bool) {
 			}
 			in := string(a.Files[0].Data)
 			got := d.outcome(t, strings.NewReader(in), false)
-			if update {
+			if *update {
 				a.Files = append(a.Files[:1], txtar.File{Name: "want", Data: []byte(got)})
 				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
 					t.Fatal(err)

@@ -75,6 +75,13 @@ func New(conn llm.Connection, rt http.RoundTripper, own string, auth func(h http
 	return &Client{conn: conn, rt: rt, own: own, auth: auth, base: base, scrub: NewScrubber(conn), key: key}, nil
 }
 
+// Bearer is the authorisation of most dialects, for [New].
+func Bearer(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
 // fitsHeader tells whether a header can carry a value. The transport would
 // refuse it, too, but as if the network had failed.
 func fitsHeader(s llm.Secret) bool {

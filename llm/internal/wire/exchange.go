@@ -1,12 +1,14 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"clm/llm"
@@ -31,15 +33,15 @@ type Decoder interface {
 // thing at a time that they do not take.
 const maxLessons = 4
 
-// Exchange makes a request and reads its answer. encode makes its body, of
+// Exchange makes a request of the dialect's own path and reads its answer. encode makes its body, of
 // messages as [Client.Shown] gives them. When the server refuses the request,
 // learn may find in the error what it does not take and remember it; if encode
 // then makes another body, that is sent.
-func (c *Client) Exchange(ctx context.Context, path string, req *llm.Request,
+func (c *Client) Exchange(ctx context.Context, req *llm.Request,
 	encode func() Body, learn func(*llm.Error), decoder func(*Response) Decoder,
 ) (*llm.Response, error) {
 	body := encode()
-	resp, err := c.Post(ctx, path, body, req.Stream)
+	resp, err := c.Post(ctx, c.own, body, req.Stream)
 	for range maxLessons {
 		var e *llm.Error
 		if !errors.As(err, &e) || e.Status == 0 {
@@ -54,7 +56,7 @@ func (c *Client) Exchange(ctx context.Context, path string, req *llm.Request,
 			break
 		}
 		body = again
-		resp, err = c.Post(ctx, path, body, req.Stream)
+		resp, err = c.Post(ctx, c.own, body, req.Stream)
 	}
 	if err != nil {
 		return nil, err
@@ -133,6 +135,21 @@ func (r *Response) whole(d Decoder) error {
 	return d.Whole(body)
 }
 
+// Object is the JSON of an event in the dialects whose events are objects; nil
+// for those without meaning, which are not JSON: a ping, and a mark of the end.
+func (r *Response) Object(ev sse.Event) ([]byte, error) {
+	data := bytes.TrimSpace(ev.Data)
+	switch {
+	case jsonscan.Valid(data):
+		return data, nil
+	case string(ev.Name) == "error":
+		return nil, r.Reported(data)
+	case string(data) == "[DONE]", string(ev.Name) == "ping":
+		return nil, nil
+	}
+	return nil, r.Failf(llm.ErrProtocol, "an event of the answer is not JSON: %.60q", data)
+}
+
 // Reported is the failure that an event or body reports which is known to be
 // one.
 func (r *Response) Reported(data []byte) error {
@@ -140,6 +157,17 @@ func (r *Response) Reported(data []byte) error {
 		return err
 	}
 	return r.Failf(llm.ErrOverloaded, "the server reports an error without a word: %.60q", data)
+}
+
+// Args is a call's arguments: the first text that says anything, else no
+// arguments.
+func Args(texts ...string) string {
+	for _, text := range texts {
+		if text = strings.TrimSpace(text); text != "" && text != "null" {
+			return text
+		}
+	}
+	return "{}"
 }
 
 // FreeID is a call's id, or one in its place when it is empty or one of the
