@@ -28,7 +28,6 @@ type History struct {
 	held  []Message // arrived while calls were open
 
 	ids    map[string]struct{} // ids of all calls
-	live   map[string][]int    // results that were not superseded, by tool name
 	shared bool                // msgs or own was given out
 
 	origin string    // what own was made for
@@ -158,19 +157,21 @@ func (h *History) Supersede(volatile func(toolName string) bool) {
 	for first > 0 && h.msgs[first-1].Role == RoleTool {
 		first--
 	}
+	done := map[string]bool{}
 	for i := first; i < last; i++ {
-		name := h.msgs[i].ToolName
-		if !volatile(name) {
-			continue
+		if name := h.msgs[i].ToolName; !done[name] && volatile(name) {
+			done[name] = true
+			h.supersede(name, first)
 		}
-		at := h.live[name]
-		n := 0
-		for n < len(at) && at[n] < first {
-			h.replace(at[n], supersededBy(name, h.msgs[at[n]]))
-			n++
-		}
-		if n > 0 {
-			h.live[name] = at[n:]
+	}
+}
+
+// supersede replaces the results of a tool before a place.
+func (h *History) supersede(tool string, before int) {
+	stub := "[superseded by newer " + tool + "]"
+	for i := range before {
+		if m := &h.msgs[i]; m.Role == RoleTool && m.ToolName == tool && m.Content != stub {
+			h.replace(i, Message{Role: RoleTool, Content: stub, ToolCallID: m.ToolCallID, ToolName: tool, wire: new(wireCache)})
 		}
 	}
 }

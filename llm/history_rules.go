@@ -159,7 +159,6 @@ func (h *History) settle(text string) []Message {
 		if !c.answered {
 			c.result = Message{Role: RoleTool, Content: text, ToolCallID: c.id, ToolName: c.name, Failed: true}
 		}
-		h.note(c.name)
 		m := h.push(c.result, !c.answered)
 		if !c.answered {
 			added = append(added, m)
@@ -169,14 +168,6 @@ func (h *History) settle(text string) []Message {
 		h.push(m, false)
 	}
 	return added
-}
-
-// note remembers where the result of a tool is going to be.
-func (h *History) note(tool string) {
-	if h.live == nil {
-		h.live = make(map[string][]int)
-	}
-	h.live[tool] = append(h.live[tool], len(h.msgs))
 }
 
 // push adds a message and returns it as it is kept; count is false when its
@@ -222,13 +213,6 @@ func ownReasoning(m Message, origin string) (Message, bool) {
 	m.Reasoning = own
 	m.wire = new(wireCache)
 	return m, true
-}
-
-func supersededBy(name string, old Message) Message {
-	return Message{
-		Role: RoleTool, Content: "[superseded by newer " + name + "]",
-		ToolCallID: old.ToolCallID, ToolName: old.ToolName, wire: new(wireCache),
-	}
 }
 
 // messageBytes is about what a message takes on the wire.
