@@ -17,14 +17,13 @@ const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
 // encode makes a request's body. What stays the same from request to request
 // stands first.
-func (c *Client) encode(req *llm.Request) []byte {
+func (c *Client) encode(req *llm.Request) wire.Body {
 	mark := cacheMark
 	if c.noMarks.Load() {
 		mark = ""
 	}
 	tools := c.tools.Encode(req.Tools, encodeTools)
-	parts, size := c.http.Parts(req, origin(req.Model), encodeBlocks)
-	b := make([]byte, 0, size+512+len(req.Model)+len(req.System)*9/8+len(tools))
+	b := make([]byte, 0, 512+len(req.Model)+len(req.System)*9/8+len(tools))
 	b = append(b, `{"model":`...)
 	b = jsonscan.AppendString(b, req.Model)
 	b = append(b, `,"max_tokens":`...)
@@ -45,9 +44,22 @@ func (c *Client) encode(req *llm.Request) []byte {
 		b = append(b, `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`...)
 	}
 	b = append(b, `,"messages":[`...)
-	b = appendMessages(b, req.Messages, parts, mark)
-	return append(b, "]}"...)
+	body := append(make(wire.Body, 0, 4*len(req.Messages)+8), b)
+	body = appendMessages(body, req.Messages, c.http.Parts(req, origin(req.Model), encodeBlocks), []byte(mark))
+	return append(body, closeBody)
 }
+
+// What stands between the pieces of a body.
+var (
+	comma     = []byte(",")
+	closeItem = []byte("}")
+	closeBody = []byte("]}")
+	asUser    = []byte(`{"role":"user","content":[`)
+	asModel   = []byte(`{"role":"assistant","content":[`)
+	nextUser  = []byte(`]},{"role":"user","content":[`)
+	nextModel = []byte(`]},{"role":"assistant","content":[`)
+	goesOn    = []byte(`{"role":"user","content":[{"type":"text","text":"(the conversation goes on)"}]},`)
+)
 
 // encodeTools makes the list of a request's tools, a member of its body.
 func encodeTools(tools []llm.Tool) []byte {
@@ -69,11 +81,10 @@ func encodeTools(tools []llm.Tool) []byte {
 	return append(b, ']')
 }
 
-// appendMessages writes the conversation, whose messages are in parts.
-// Neighbours of the same side become
-// one message; results are the user's side. The first message must be the
-// user's.
-func appendMessages(b []byte, msgs []llm.Message, parts [][]byte, mark string) []byte {
+// appendMessages adds the conversation, whose messages are in parts. Neighbours
+// of the same side become one message; results are the user's side. The first
+// message must be the user's.
+func appendMessages(b wire.Body, msgs []llm.Message, parts [][]byte, mark []byte) wire.Body {
 	marks := markedEnds(msgs)
 	open := false // a message is
 	user := true  // the side of the open message
@@ -83,28 +94,29 @@ func appendMessages(b []byte, msgs []llm.Message, parts [][]byte, mark string) [
 		}
 		switch side := msgs[i].Role != llm.RoleAssistant; {
 		case !open && side:
-			b = append(b, `{"role":"user","content":[`...)
+			b = append(b, asUser)
 			user = true
 		case !open:
-			b = append(b, `{"role":"user","content":[{"type":"text","text":"(the conversation goes on)"}]},{"role":"assistant","content":[`...)
+			b = append(b, goesOn, asModel)
 			user = false
 		case side == user:
-			b = append(b, ',')
+			b = append(b, comma)
 		case side:
-			b = append(b, `]},{"role":"user","content":[`...)
+			b = append(b, nextUser)
 			user = true
 		default:
-			b = append(b, `]},{"role":"assistant","content":[`...)
+			b = append(b, nextModel)
 			user = false
 		}
 		open = true
-		b = append(b, blocks...)
 		if i == marks[0] || i == marks[1] {
-			b = append(append(b[:len(b)-1], mark...), '}') // into the last block
+			b = append(b, blocks[:len(blocks)-1], mark, closeItem) // into the last block
+		} else {
+			b = append(b, blocks)
 		}
 	}
 	if open {
-		b = append(b, "]}"...)
+		b = append(b, closeBody)
 	}
 	return b
 }

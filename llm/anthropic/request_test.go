@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,7 @@ func TestRequest(t *testing.T) {
 		Tools:  []llm.Tool{{Name: "now", Schema: nil}, {Name: "up", Description: "upcase", Schema: json.RawMessage(`{"properties":{"s":{"type":"string"}},"required":null}`)}},
 		Stream: true, DisableParallelToolCalls: true, MaxTokens: 99,
 	})
-	conformance.Golden(t, "testdata/request.json", got)
+	conformance.Golden(t, "testdata/request.json", bytes.Join(got, nil))
 }
 
 func TestRequestOfOddConversations(t *testing.T) {
@@ -84,7 +85,7 @@ func TestRequestOfOddConversations(t *testing.T) {
 					Content []map[string]any
 				}
 			}
-			data := client(t, &conformance.Server{}).encode(&llm.Request{Model: "m", System: " ", Messages: tt.msgs})
+			data := bytes.Join(client(t, &conformance.Server{}).encode(&llm.Request{Model: "m", System: " ", Messages: tt.msgs}), nil)
 			if err := json.Unmarshal(data, &body); err != nil {
 				t.Fatalf("%v in %s", err, data)
 			}
@@ -109,7 +110,7 @@ func TestRequestsContinue(t *testing.T) {
 	before := ""
 	for i := range 6 {
 		id := fmt.Sprint("c", i)
-		data := string(c.encode(&llm.Request{Model: "claude-x", System: "s", Tools: tools, Messages: h.Request(origin("claude-x"))}))
+		data := string(bytes.Join(c.encode(&llm.Request{Model: "claude-x", System: "s", Tools: tools, Messages: h.Request(origin("claude-x"))}), nil))
 		if n := strings.Count(data, cacheMark); n != min(3+min(i, 1), 4) {
 			t.Errorf("request %d has %d marks:\n%s", i, n, data)
 		}

@@ -34,7 +34,7 @@ func New(conn llm.Connection, rt http.RoundTripper) (*Client, error) {
 // Complete implements [llm.Client].
 func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	return c.http.Exchange(
-		ctx, req, func() wire.Body { return wire.Body{c.encode(req)} }, func(e *llm.Error) { c.learn(e, req) },
+		ctx, req, func() wire.Body { return c.encode(req) }, func(e *llm.Error) { c.learn(e, req) },
 		func(r *wire.Response) wire.Decoder { return newDecoder(r, emit, origin(req.Model)) },
 	)
 }

@@ -13,10 +13,9 @@ import (
 
 // encode makes a request's body. What stays the same from request to request
 // stands first.
-func (c *Client) encode(req *llm.Request) []byte {
+func (c *Client) encode(req *llm.Request) wire.Body {
 	tools := c.tools.Encode(req.Tools, encodeTools)
-	parts, size := c.http.Parts(req, origin(req.Model), encodeItems)
-	b := make([]byte, 0, size+512+len(req.Model)+len(req.System)*9/8+len(tools))
+	b := make([]byte, 0, 512+len(req.Model)+len(req.System)*9/8+len(tools))
 	b = append(b, `{"model":`...)
 	b = jsonscan.AppendString(b, req.Model)
 	b = append(b, `,"store":false`...)
@@ -39,15 +38,24 @@ func (c *Client) encode(req *llm.Request) []byte {
 		b = append(b, `,"parallel_tool_calls":false`...)
 	}
 	b = append(b, `,"input":[`...)
-	start := len(b)
-	for _, items := range parts {
-		if len(b) > start && len(items) > 0 {
-			b = append(b, ',')
+	body := append(make(wire.Body, 0, 2*len(req.Messages)+2), b)
+	for _, items := range c.http.Parts(req, origin(req.Model), encodeItems) {
+		if len(items) == 0 {
+			continue
 		}
-		b = append(b, items...)
+		if len(body) > 1 {
+			body = append(body, comma)
+		}
+		body = append(body, items)
 	}
-	return append(b, "]}"...)
+	return append(body, end)
 }
+
+// What stands between the pieces of a body.
+var (
+	comma = []byte(",")
+	end   = []byte("]}")
+)
 
 // encodeTools makes the list of a request's tools, a member of its body.
 func encodeTools(tools []llm.Tool) []byte {

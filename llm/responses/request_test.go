@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -46,7 +47,7 @@ func TestRequest(t *testing.T) {
 		Tools:  []llm.Tool{{Name: "up", Description: "upcase", Schema: json.RawMessage(`{"properties":{"s":{"type":"string"}},"required":null}`)}},
 		Stream: true, DisableParallelToolCalls: true, MaxTokens: 99,
 	})
-	conformance.Golden(t, "testdata/request.json", got)
+	conformance.Golden(t, "testdata/request.json", bytes.Join(got, nil))
 }
 
 // TestRequestsContinue checks that each request begins with all of the one
@@ -56,7 +57,7 @@ func TestRequestsContinue(t *testing.T) {
 	h := llm.NewHistory([]llm.Message{{Role: llm.RoleUser, Content: "go"}})
 	before := ""
 	for i := range 6 {
-		data := string(c.encode(&llm.Request{Model: "gpt-x", Tools: []llm.Tool{{Name: "up"}}, Messages: h.Request(origin("gpt-x"))}))
+		data := string(bytes.Join(c.encode(&llm.Request{Model: "gpt-x", Tools: []llm.Tool{{Name: "up"}}, Messages: h.Request(origin("gpt-x"))}), nil))
 		if !json.Valid([]byte(data)) || !strings.HasPrefix(data, strings.TrimSuffix(before, "]}")) {
 			t.Errorf("request %d does not continue the one before:\n%s\n%s", i, data, before)
 		}

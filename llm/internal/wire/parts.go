@@ -2,20 +2,16 @@ package wire
 
 import "clm/llm"
 
-// partRoom is what may stand around a part in a request, in bytes.
-const partRoom = 40
-
-// Parts are a request's messages as encode puts each on the wire, with the room
-// that they take. from is the origin of their reasoning, on which encode
-// depends. The parts are shared: they must not be changed.
-func (c *Client) Parts(req *llm.Request, from string, encode func(m *llm.Message, from string) []byte) (parts [][]byte, size int) {
-	parts = make([][]byte, len(req.Messages))
+// Parts are a request's messages as encode puts each on the wire. from is the
+// origin of their reasoning, on which encode depends. The parts are shared: they
+// must not be changed.
+func (c *Client) Parts(req *llm.Request, from string, encode func(m *llm.Message, from string) []byte) [][]byte {
+	parts := make([][]byte, len(req.Messages))
 	for i := range req.Messages {
 		m := c.Shown(req.Model, &req.Messages[i])
 		parts[i] = m.Wire(from, func() []byte { return encode(m, from) })
-		size += len(parts[i]) + partRoom
 	}
-	return parts, size
+	return parts
 }
 
 // Separated is b with a comma behind what it holds, if anything.
