@@ -17,19 +17,12 @@ type checker struct {
 	errs  []*Error
 }
 
-func (c *checker) line(path []string) int {
-	if c.lines == nil {
-		return 0
-	}
-	return c.lines.line(path)
-}
-
 func (c *checker) fail(path []string, format string, args ...any) {
-	c.errs = append(c.errs, &Error{File: c.file, Line: c.line(path), Key: dotted(path), Text: fmt.Sprintf(format, args...)})
+	c.errs = append(c.errs, &Error{File: c.file, Line: c.lines.line(path), Key: dotted(path), Text: fmt.Sprintf(format, args...)})
 }
 
 func (c *checker) warn(path []string, format string, args ...any) {
-	c.warns = append(c.warns, Warning{File: c.file, Line: c.line(path), Key: dotted(path), Text: fmt.Sprintf(format, args...)})
+	c.warns = append(c.warns, Warning{File: c.file, Line: c.lines.line(path), Key: dotted(path), Text: fmt.Sprintf(format, args...)})
 }
 
 // table returns the known keys of m with values of the right type.

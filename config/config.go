@@ -51,11 +51,10 @@ type Config struct {
 	PluginDirs []string // plugins/, and agents/NAME/ of the running profile; they may not exist
 	APIKey     Secret   // CLM_API_KEY: wins over the selected connection's key
 
-	load     *loader
-	chain    []spec            // the layers' models, lowest first
-	merged   map[string]any    // for Show
-	origins  map[string]Origin // by path of a leaf, joined with delim
-	profiles []layer           // the layers that may hold inline profiles
+	load   *loader
+	chain  []spec         // the layers' models, lowest first
+	merged map[string]any // for Show
+	layers []layer        // lowest first
 }
 
 // Provider is a connection.

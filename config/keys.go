@@ -3,6 +3,7 @@ package config
 import (
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // keyLines finds where keys are written in a Lua file that returns a table.
@@ -10,9 +11,13 @@ import (
 // constructors, assignments to fields of a local, and the return statement.
 // It is best effort by nature, never wrong about a key that is written out in
 // the returned constructor, and falls back to the nearest place above it.
+// Most files have nothing wrong with them, and none is scanned before a line is
+// wanted.
 type keyLines struct {
-	root *keyNode
-	vars map[string]*keyNode
+	source string
+	scan   sync.Once
+	root   *keyNode
+	vars   map[string]*keyNode
 }
 
 type keyNode struct {
@@ -36,6 +41,13 @@ func (n *keyNode) child(name string, line int) *keyNode {
 // line returns the line of the key at a path, of the nearest place above it
 // that is known, or 0.
 func (k *keyLines) line(path []string) int {
+	if k == nil {
+		return 0
+	}
+	k.scan.Do(func() {
+		s := &keyScanner{toks: lexKeys(k.source), out: k}
+		s.chunk()
+	})
 	n := k.root
 	if n == nil {
 		return 0
@@ -58,11 +70,9 @@ func (k *keyLines) line(path []string) int {
 	return line
 }
 
-// scanKeys reads the source. It accepts any text.
-func scanKeys(source string) *keyLines {
-	s := &keyScanner{toks: lexKeys(source), out: &keyLines{vars: map[string]*keyNode{}}}
-	s.chunk()
-	return s.out
+// keysOf is for any text.
+func keysOf(source string) *keyLines {
+	return &keyLines{source: source, vars: map[string]*keyNode{}}
 }
 
 type keyScanner struct {

@@ -26,7 +26,7 @@ end
 c.providers.late = {}
 return c
 `
-	k := scanKeys(source)
+	k := keysOf(source)
 	for path, want := range map[string]int{
 		"":                      19,
 		"model":                 9,
@@ -60,7 +60,7 @@ func FuzzKeys(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		k := scanKeys(s)
+		k := keysOf(s)
 		for _, p := range [][]string{nil, {"a"}, {"a", "b", "1"}, {"x", "y"}} {
 			if n := k.line(p); n < 0 || n > strings.Count(s, "\n")+1 {
 				t.Errorf("line %d of %q", n, s)

@@ -22,18 +22,13 @@ const delim = "\x1f"
 // layer is one checked source of values.
 type layer struct {
 	file   string            // path, or "default", "environment", "flag"
-	lines  *keyLines         // of a file
+	lines  *keyLines         // of a file; nil when the layer has none
 	prefix []string          // where an inline profile is in its file
 	names  map[string]string // of the environment and flags: key to variable or flag
 	values map[string]any
 }
 
-func (la layer) line(path []string) int {
-	if la.lines == nil {
-		return 0
-	}
-	return la.lines.line(slices.Concat(la.prefix, path))
-}
+func (la layer) line(path []string) int { return la.lines.line(slices.Concat(la.prefix, path)) }
 
 func (la layer) origin(path []string) Origin {
 	o := Origin{File: la.file, Line: la.line(path)}
@@ -55,6 +50,30 @@ func leaves(m map[string]any, path []string, f func(path []string, v any)) {
 	}
 }
 
+// has says whether the layer's value at path is a leaf, as [leaves] has them.
+func (la layer) has(path []string) bool {
+	var v any = la.values
+	for _, p := range path {
+		m, _ := v.(map[string]any)
+		var ok bool
+		if v, ok = m[p]; !ok {
+			return false
+		}
+	}
+	m, _ := v.(map[string]any)
+	return len(m) == 0
+}
+
+// origin says which layer a leaf of the merged configuration is from.
+func (c *Config) origin(path []string) Origin {
+	for _, la := range slices.Backward(c.layers) {
+		if la.has(path) {
+			return la.origin(path)
+		}
+	}
+	return Origin{}
+}
+
 // raw is koanf's provider of values that are already there.
 type raw map[string]any
 
@@ -64,7 +83,7 @@ func (raw) ReadBytes() ([]byte, error) { return nil, errors.New("config: raw hol
 
 func defaults() layer {
 	la := layer{file: "default", values: map[string]any{}}
-	for _, k := range Schema() {
+	for _, k := range schema() {
 		if k.Default != nil {
 			la.values[k.Name] = k.Default
 		}
@@ -75,19 +94,18 @@ func defaults() layer {
 // build merges layers, the later winning, and decodes them.
 func (l *loader) build(name string, layers []layer) *Config {
 	k := koanf.New(delim)
-	cfg := &Config{Dir: l.dir, Files: l.files, load: l, origins: map[string]Origin{}, profiles: layers}
+	cfg := &Config{Dir: l.dir, Files: l.files, load: l, layers: layers}
+	all := map[string]any{}
 	for _, la := range layers {
-		// koanf merges into what it was given: each merge has its own copy.
-		if err := k.Load(raw(maps.Copy(la.values)), nil); err != nil {
-			l.fail(err)
-		}
-		leaves(la.values, nil, func(path []string, _ any) {
-			cfg.origins[strings.Join(path, delim)] = la.origin(path)
-		})
+		maps.Merge(copyTables(la.values), all)
 		s, ok := la.values["model"].(string)
 		if flags := la.file == "flag"; ok || flags {
-			cfg.chain = append(cfg.chain, spec{text: s, from: la.origin([]string{"model"}), flags: flags})
+			cfg.chain = append(cfg.chain, spec{text: s, from: la, flags: flags})
 		}
+	}
+	// Once: at each load koanf makes its tables of all paths anew.
+	if err := k.Load(raw(all), nil); err != nil {
+		l.fail(err)
 	}
 	err := k.UnmarshalWithConf("", cfg, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		Result: cfg, TagName: "koanf", ErrorUnused: true,
@@ -96,13 +114,25 @@ func (l *loader) build(name string, layers []layer) *Config {
 	if err != nil { // the check above takes nothing that decoding refuses
 		l.fail(err)
 	}
-	cfg.merged, cfg.Agent, cfg.APIKey = k.Raw(), name, Secret(l.env["CLM_API_KEY"])
+	cfg.merged, cfg.Agent, cfg.APIKey = all, name, Secret(l.env["CLM_API_KEY"])
 	cfg.PluginDirs = []string{filepath.Join(l.dir, "plugins")}
 	if name != "" {
 		cfg.PluginDirs = append(cfg.PluginDirs, filepath.Join(l.dir, "agents", name))
 	}
 	cfg.complete()
 	return cfg
+}
+
+// copyTables copies what a merge writes to, which is the tables.
+func copyTables(m map[string]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		if sub, ok := v.(map[string]any); ok {
+			v = copyTables(sub)
+		}
+		out[k] = v
+	}
+	return out
 }
 
 // complete fills in what depends on other values.
@@ -151,7 +181,7 @@ func (l *loader) readFlags() layer {
 		l.fail(err)
 	}
 	for _, key := range sortedKeys(m) {
-		if v, ok := l.check(out.names[key], nil, map[string]any{key: m[key]}, Schema(), nil)[key]; ok {
+		if v, ok := l.check(out.names[key], nil, map[string]any{key: m[key]}, schema(), nil)[key]; ok {
 			out.values[key] = v
 		}
 	}
@@ -168,7 +198,7 @@ func (l *loader) readEnv() layer {
 	out := layer{file: "environment", values: map[string]any{}, names: map[string]string{}}
 	keys := map[string]Key{}
 	known := otherEnv()
-	for _, k := range Schema() {
+	for _, k := range schema() {
 		name := "CLM_" + strings.ToUpper(k.Name)
 		keys[name] = k
 		known = append(known, name)
@@ -198,7 +228,7 @@ func (l *loader) readEnv() layer {
 		l.fail(err)
 	}
 	for _, key := range sortedKeys(m) {
-		if v, ok := l.check(out.names[key]+" in the environment", nil, map[string]any{key: m[key]}, Schema(), nil)[key]; ok {
+		if v, ok := l.check(out.names[key]+" in the environment", nil, map[string]any{key: m[key]}, schema(), nil)[key]; ok {
 			out.values[key] = v
 		}
 	}

@@ -86,7 +86,7 @@ func (l *loader) run() *Config {
 		return nil
 	}
 	l.readSecrets()
-	l.base = l.readFile(filepath.Join(l.dir, "config.lua"), Schema())
+	l.base = l.readFile(filepath.Join(l.dir, "config.lua"), schema())
 	l.checkInline()
 	l.environ = l.readEnv()
 	l.flags = l.readFlags()
@@ -101,7 +101,7 @@ func (l *loader) run() *Config {
 	cfg := l.build(name, append(layers, l.environ, l.flags))
 	for _, name := range cfg.Subagents {
 		if !slices.Contains(cfg.Profiles(), name) {
-			o := cfg.origins["subagents"]
+			o := cfg.origin([]string{"subagents"})
 			l.fail(&Error{File: o.place(), Line: o.Line, Key: "subagents", Text: noProfile(name, cfg.Profiles())})
 		}
 	}
@@ -125,7 +125,7 @@ func (l *loader) checkFallbacks(cfg *Config) {
 				continue
 			}
 			path := []string{"providers", name, "fallback"}
-			o := cfg.origins[strings.Join(path, delim)]
+			o := cfg.origin(path)
 			l.fail(&Error{File: o.place(), Line: o.Line, Key: dotted(path), Text: text})
 		}
 	}
@@ -192,7 +192,7 @@ func (l *loader) readFile(path string, keys []Key) layer {
 		l.fail(err)
 		return out
 	}
-	out.lines = scanKeys(string(b))
+	out.lines = keysOf(string(b))
 	out.values = l.check(path, out.lines, m, keys, nil)
 	return out
 }

@@ -21,7 +21,7 @@ func (p luaParser) Unmarshal(b []byte) (map[string]any, error) {
 	}
 	m, ok := asMap(v)
 	if list, is := v.([]any); is && len(list) > 0 {
-		return nil, &Error{File: p.file, Line: scanKeys(string(b)).line(nil), Text: "returns a list: a setting is a name and a value, return { NAME = … }"}
+		return nil, &Error{File: p.file, Line: keysOf(string(b)).line(nil), Text: "returns a list: a setting is a name and a value, return { NAME = … }"}
 	}
 	if !ok {
 		return nil, &Error{File: p.file, Text: "must return a table: end the file with return { … }"}
@@ -42,7 +42,7 @@ func evalLua(file, source string, globals map[string]any) (any, error) {
 	if errors.As(err, &e) {
 		out := &Error{File: e.File, Line: e.Line, Key: e.Path, Text: e.Msg}
 		if out.Line == 0 && e.Path != "" {
-			out.Line = scanKeys(source).line(strings.FieldsFunc(e.Path, func(r rune) bool { return strings.ContainsRune(`.[]"`, r) }))
+			out.Line = keysOf(source).line(strings.FieldsFunc(e.Path, func(r rune) bool { return strings.ContainsRune(`.[]"`, r) }))
 		}
 		return nil, out
 	}

@@ -27,9 +27,9 @@ func rulePaths(rules []string) (out []string) {
 }
 
 func (l *loader) doubt(c *Config, key, paths []string) {
-	o := c.origins[strings.Join(key, delim)]
 	for _, p := range paths {
 		if why := l.never(p); why != "" && key[len(key)-1] != "deny" || why == noVariable || why == noUser {
+			o := c.origin(key)
 			l.warns = append(l.warns, Warning{File: o.place(), Line: o.Line, Key: dotted(key), Text: fmt.Sprintf("%q never matches: %s", p, why)})
 		}
 	}

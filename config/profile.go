@@ -36,7 +36,7 @@ func (c *Config) Profile(name string) (*Config, []Warning, error) {
 	l := *c.load
 	l.warns, l.errs, l.files = nil, nil, slices.Clone(c.load.files)
 	l.hide = c.load.hide.clone()
-	p := l.profile(name, c.profiles)
+	p := l.profile(name, c.layers)
 	if len(l.errs) > 0 {
 		return l.end(nil)
 	}

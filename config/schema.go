@@ -1,5 +1,10 @@
 package config
 
+import (
+	"slices"
+	"sync"
+)
+
 // Type is the type of a configuration value.
 type Type int
 
@@ -40,7 +45,11 @@ type Key struct {
 const defaultPct = 70
 
 // Schema returns the keys of config.lua. Profiles have the same but "agent".
-func Schema() []Key {
+// What it leads to is not to be changed.
+func Schema() []Key { return slices.Clone(schema()) }
+
+// schema is the one table: each layer is held against it.
+var schema = sync.OnceValue(func() []Key {
 	str := &Key{Type: String}
 	return []Key{
 		{Name: "agent", Type: String, Doc: "The profile that is used when none is named.", check: checkName},
@@ -69,7 +78,7 @@ func Schema() []Key {
 			}},
 		}}},
 	}
-}
+})
 
 func providerKeys() []Key {
 	return []Key{

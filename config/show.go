@@ -23,7 +23,7 @@ func (c *Config) Show() []Line {
 		if s, ok := v.(string); ok && s != "" && isSecretPath(path, c.load.hide.texts, s) {
 			value = strconv.Quote(hidden)
 		}
-		out = append(out, Line{Key: c.load.hide.clean(dotted(path)), Value: value, Origin: c.origins[strings.Join(path, delim)]})
+		out = append(out, Line{Key: c.load.hide.clean(dotted(path)), Value: value, Origin: c.origin(path)})
 	})
 	return out
 }

@@ -57,7 +57,7 @@ func (t Target) Name() string {
 // spec is a model as one layer names it.
 type spec struct {
 	text  string // may be empty for the flags' layer
-	from  Origin
+	from  layer
 	flags bool // the flags' layer, where -u and --provider take effect too
 }
 
@@ -108,7 +108,7 @@ func (at *cursor) layer(c *Config, s spec) {
 	before := at.bad
 	at.step(c, s.text)
 	if at.bad != before {
-		at.from = s.from
+		at.from = s.from.origin([]string{"model"})
 	}
 }
 
