@@ -97,6 +97,13 @@ func LoadPlugins(ctx context.Context, o PluginOptions) (*Plugins, []*PluginError
 		sources = append(found, sources...)
 		errs = append(errs, bad...)
 	}
+	roots, err := o.roots()
+	if err != nil {
+		for _, f := range sources {
+			fail(f.Name, err)
+		}
+		return out, errs
+	}
 	taken := map[string]string{}
 	for _, name := range o.Reserved {
 		taken[name] = "a built-in tool"
@@ -108,7 +115,7 @@ func LoadPlugins(ctx context.Context, o PluginOptions) (*Plugins, []*PluginError
 			continue
 		}
 		seen[f.Name] = true
-		p, err := load(ctx, f, o, taken)
+		p, err := load(ctx, f, o, roots, taken)
 		if err != nil {
 			fail(f.Name, err)
 			continue
@@ -140,15 +147,7 @@ func readDir(dir string) (found []PluginFile, errs []*PluginError) {
 }
 
 func readSource(path string) ([]byte, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
-	}
-	real, err := files.Resolve("/", abs)
-	if err != nil {
-		return nil, err
-	}
-	b, err := files.Read(real, maxSource)
+	b, err := files.ReadOwn(path, maxSource)
 	return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), err
 }
 
@@ -156,14 +155,33 @@ func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
 }
 
-func load(ctx context.Context, f PluginFile, o PluginOptions, taken map[string]string) (*pluginFile, error) {
+// roots are what the plugins' file policies have in common.
+func (o PluginOptions) roots() (r files.Roots, err error) {
+	if r.Dir = o.Dir; r.Dir == "" {
+		if r.Dir, err = os.Getwd(); err != nil {
+			return r, fmt.Errorf("working folder: %w", err)
+		}
+	}
+	r.Home, _ = os.UserHomeDir() // without one, ~/ in a pattern is literal
+	for _, private := range o.Private {
+		real, err := files.Resolve(r.Dir, private)
+		if err != nil {
+			return r, fmt.Errorf("private path %q: %w", private, err)
+		}
+		r.Private = append(r.Private, real)
+	}
+	return r, nil
+}
+
+func load(ctx context.Context, f PluginFile, o PluginOptions, roots files.Roots, taken map[string]string) (*pluginFile, error) {
 	program, err := luavm.Compile(f.Name, f.Source)
 	if err != nil {
 		return nil, err
 	}
 	p := &pluginFile{name: f.Name, source: f.Source, program: program, version: o.Version}
 	limits := o.Limits[f.Name]
-	if p.policy, err = policy(f.Name, limits, o); err != nil {
+	roots.Data, roots.Read, roots.Write = dataDir(f.Name), limits.Read, limits.Write
+	if p.policy, err = files.NewPolicy(roots); err != nil {
 		return nil, err
 	}
 	p.options = luavm.Options{
@@ -183,20 +201,6 @@ func load(ctx context.Context, f PluginFile, o PluginOptions, taken map[string]s
 	p.warnings = v.Warnings()
 	p.options.Reserved = nil // the names were checked; other tools may not be registered later
 	return p, nil
-}
-
-func policy(name string, l PluginLimits, o PluginOptions) (*files.Policy, error) {
-	dir := o.Dir
-	if dir == "" {
-		var err error
-		if dir, err = os.Getwd(); err != nil {
-			return nil, fmt.Errorf("working folder: %w", err)
-		}
-	}
-	home, _ := os.UserHomeDir() // without one, ~/ in a pattern is literal
-	return files.NewPolicy(files.Roots{
-		Dir: dir, Data: dataDir(name), Home: home, Read: l.Read, Write: l.Write, Private: o.Private,
-	})
 }
 
 // Warnings is what the files do that is likely a slip but no error, like an option that does not exist.

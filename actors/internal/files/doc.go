@@ -9,6 +9,7 @@
 //     (on Unix; elsewhere the path is resolved again and compared), so that
 //     what was judged or shown to a person is what is opened, whatever changed
 //     in between.
+//   - [ReadOwn] is for paths of the person's own and follows links.
 //   - A folder, FIFO, socket or device is an error at once; nothing waits for
 //     the other end of a pipe.
 //   - [Write] replaces a file in one step and keeps its permissions. A reader

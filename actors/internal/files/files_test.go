@@ -154,6 +154,20 @@ func TestPrivateByAnotherName(t *testing.T) {
 	}
 }
 
+func TestReadOwn(t *testing.T) {
+	dir := tree(t)
+	must(t, os.Symlink("ws", filepath.Join(dir, "link")))
+	if got, err := ReadOwn(filepath.Join(dir, "link/a"), 1); string(got) != "A" || err != nil {
+		t.Errorf("over a link: got %q, %v", got, err)
+	}
+	if _, err := ReadOwn(filepath.Join(dir, "ws/a"), 0); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("too large: got %v", err)
+	}
+	if _, err := ReadOwn(dir, 1); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		t.Errorf("a folder: got %v", err)
+	}
+}
+
 func TestReadWrite(t *testing.T) {
 	dir := tree(t)
 	path := filepath.Join(dir, "ws/a")

@@ -14,19 +14,24 @@ var ErrTooLarge = errors.New("file too large")
 
 // Open opens a regular file at a resolved path for reading.
 func Open(real string) (*os.File, error) {
-	f, err := openFile(real)
+	f, _, err := opened(openFile(real))
+	return f, err
+}
+
+// opened takes only a regular file.
+func opened(f *os.File, err error) (*os.File, fs.FileInfo, error) {
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = regular(real, info)
+		err = regular(f.Name(), info)
 	}
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return f, nil
+	return f, info, nil
 }
 
 // regular says what a thing is that is no file.
@@ -55,26 +60,37 @@ func errChanged(path string) error {
 
 // Read reads the whole of a regular file at a resolved path, at most max bytes.
 func Read(real string, max int64) ([]byte, error) {
-	f, err := Open(real)
+	f, info, err := opened(openFile(real))
 	if err != nil {
 		return nil, err
 	}
+	return content(f, info.Size(), max)
+}
+
+// ReadOwn is Read for a path that no model and no plugin gave: it may lead over
+// links.
+func ReadOwn(path string, max int64) ([]byte, error) {
+	f, info, err := opened(openOwn(path))
+	if err != nil {
+		return nil, err
+	}
+	return content(f, info.Size(), max)
+}
+
+// content reads and closes f.
+func content(f *os.File, size, max int64) ([]byte, error) {
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > max {
-		return nil, fmt.Errorf("%s: %w: %d bytes, the limit is %d", real, ErrTooLarge, info.Size(), max)
+	if size > max {
+		return nil, fmt.Errorf("%s: %w: %d bytes, the limit is %d", f.Name(), ErrTooLarge, size, max)
 	}
 	// Bounded beside the check above, for a file that grows meanwhile.
-	data := make([]byte, 0, info.Size()+1)
+	data := make([]byte, 0, size+1)
 	for {
 		n, err := f.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		switch {
 		case int64(len(data)) > max:
-			return nil, fmt.Errorf("%s: %w: the limit is %d bytes", real, ErrTooLarge, max)
+			return nil, fmt.Errorf("%s: %w: the limit is %d bytes", f.Name(), ErrTooLarge, max)
 		case err == io.EOF:
 			return data, nil
 		case err != nil:

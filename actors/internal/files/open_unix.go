@@ -71,6 +71,11 @@ func openFile(real string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), real), nil
 }
 
+func openOwn(path string) (*os.File, error) {
+	// O_NONBLOCK so that a FIFO does not wait for its writer.
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
 func openParent(real string) (folder, string, error) {
 	d, err := walk(filepath.Dir(real), true)
 	return d, filepath.Base(real), err

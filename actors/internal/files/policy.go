@@ -39,14 +39,13 @@ type Roots struct {
 	Data        string   // the plugin's own folder; free below it; may not exist yet
 	Home        string   // what ~/ in Read and Write means
 	Read, Write []string // what is free to read, or to write: see below
-	Private     []string // folders and files that are never opened: clm's own
+	Private     []string // folders and files that are never opened: clm's own; resolved
 }
 
 // Policy is compiled Roots. It is immutable.
 type Policy struct {
-	roots   Roots
-	free    [2][]allowance // by Op
-	private []string       // resolved
+	roots Roots
+	free  [2][]allowance // by Op
 }
 
 // allowance frees a place and all below it, or what a pattern matches.
@@ -76,13 +75,6 @@ func NewPolicy(r Roots) (*Policy, error) {
 			}
 			p.free[op] = append(p.free[op], free)
 		}
-	}
-	for _, private := range r.Private {
-		real, err := Resolve(r.Dir, private)
-		if err != nil {
-			return nil, fmt.Errorf("private path %q: %w", private, err)
-		}
-		p.private = append(p.private, real)
 	}
 	return p, nil
 }
@@ -122,7 +114,7 @@ func (p *Policy) Check(path string, op Op) (real string, c Class, err error) {
 }
 
 func (p *Policy) classify(real string, op Op) Class {
-	if IsSystem(real) || Private(p.private, real) {
+	if IsSystem(real) || Private(p.roots.Private, real) {
 		return Never
 	}
 	for _, dir := range []string{p.roots.Dir, p.roots.Data} {
