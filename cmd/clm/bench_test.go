@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -10,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"clm/actors"
 	"clm/config"
 	"clm/llm/llmtest"
-	"clm/luavm/plugins"
 )
 
 // program builds clm as it is released.
@@ -54,8 +55,8 @@ func BenchmarkOneshot(b *testing.B) {
 	measure(b, b.TempDir(), program(b), "-u", s.URL, "-m", "mock", "-o", "hi")
 }
 
-// BenchmarkOneshotAmongMany is the same with 1,000 sessions stored and the
-// plugins that come with clm.
+// BenchmarkOneshotAmongMany is the same with what setup writes and 1,000
+// sessions stored.
 func BenchmarkOneshotAmongMany(b *testing.B) {
 	s, err := llmtest.ListenTCP(llmtest.New())
 	if err != nil {
@@ -63,34 +64,56 @@ func BenchmarkOneshotAmongMany(b *testing.B) {
 	}
 	defer s.Close()
 	home := b.TempDir()
-	write := func(path, text string) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for _, p := range plugins.List() {
-		write(filepath.Join(home, "config/clm/plugins", p.Name+".lua"), p.Source)
+	setUp(b, home+"/config")
+	if err := os.MkdirAll(home+"/state/clm", 0o700); err != nil {
+		b.Fatal(err)
 	}
 	for i := range 1000 {
 		id := fmt.Sprintf("20260101-%06d-%08x", i, i)
-		write(filepath.Join(home, "state/clm", id+".jsonl"), fmt.Sprintf("{\"type\":\"meta\",\"v\":1,\"id\":%q}\n", id))
+		if err := os.WriteFile(home+"/state/clm/"+id+".jsonl", fmt.Appendf(nil, "{\"type\":\"meta\",\"v\":1,\"id\":%q}\n", id), 0o600); err != nil {
+			b.Fatal(err)
+		}
 	}
 	measure(b, home, program(b), "-u", s.URL, "-m", "mock", "-o", "hi")
 }
 
-// BenchmarkConfig reads what setup writes.
-func BenchmarkConfig(b *testing.B) {
-	home := b.TempDir()
-	p := &Program{Env: []string{"XDG_CONFIG_HOME=" + home}, Stdout: io.Discard, Stderr: io.Discard}
+// setUp is clm setup.
+func setUp(b *testing.B, config string) *Program {
+	b.Helper()
+	p := &Program{Env: []string{"XDG_CONFIG_HOME=" + config}, Stdout: io.Discard, Stderr: io.Discard}
 	if err := p.setup(); err != nil {
 		b.Fatal(err)
 	}
+	return p
+}
+
+// BenchmarkConfig reads what setup writes, with the profile of the agent that
+// may be started.
+func BenchmarkConfig(b *testing.B) {
+	p := setUp(b, b.TempDir())
+	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := config.Load(config.Options{Env: p.Env}); err != nil {
+		cfg, _, err := config.Load(config.Options{Env: p.Env})
+		if err != nil {
 			b.Fatal(err)
+		}
+		for _, name := range cfg.Subagents {
+			if _, _, err := cfg.Profile(name); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// BenchmarkLoadPlugins loads the plugins that setup writes.
+func BenchmarkLoadPlugins(b *testing.B) {
+	home := b.TempDir()
+	setUp(b, home)
+	o := actors.PluginOptions{Dirs: []string{home + "/clm/plugins"}, Private: []string{home + "/clm", home + "/state"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, failed := actors.LoadPlugins(context.Background(), o); failed != nil {
+			b.Fatal(failed)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -79,11 +80,13 @@ func (r demoRequest) reply(prompt string, files int) demoAnswer {
 }
 
 // demoName is what may be a tool's name at the start of a line.
-var demoName = regexp.MustCompile(`^(?:(?:call|run|use)\s+)?([A-Za-z0-9_-]+)\s*(?:with\s+)?(\{.*)?$`)
+var demoName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(?:call|run|use)\s+)?([A-Za-z0-9_-]+)\s*(?:with\s+)?(\{.*)?$`)
+})
 
 // call reads a line as a call. Both results are empty when it is none.
 func (r demoRequest) call(line string) (call demoCall, problem string) {
-	m := demoName.FindStringSubmatch(line)
+	m := demoName().FindStringSubmatch(line)
 	if m == nil {
 		return demoCall{}, ""
 	}
@@ -125,7 +128,7 @@ func (r demoRequest) toolList() string {
 	return b.String()
 }
 
-var demoCount = regexp.MustCompile(`(?i)^count to (\d{1,4})\b`)
+var demoCount = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^count to (\d{1,4})\b`) })
 
 // talk is what it says when no tool is named.
 func (r demoRequest) talk(prompt string) demoAnswer {
@@ -147,7 +150,7 @@ func (r demoRequest) talk(prompt string) demoAnswer {
 	case "bye", "goodbye":
 		return demoAnswer{text: "Goodbye."}
 	}
-	if m := demoCount.FindStringSubmatch(plain); m != nil {
+	if m := demoCount().FindStringSubmatch(plain); m != nil {
 		return countTo(atoi(m[1]))
 	}
 	for _, lead := range []string{"what is ", "what's ", "calculate ", "compute "} {

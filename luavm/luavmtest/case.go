@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"clm/luavm"
@@ -45,12 +46,12 @@ type Case struct {
 
 type section struct{ title, text string }
 
-var titleLine = regexp.MustCompile(`(?m)^-- (.+) --$\n?`)
+var titleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^-- (.+) --$\n?`) })
 
 // Parse reads a case. path is where it comes from: what "plugin:" is relative to.
 func Parse(path, text string) (*Case, error) {
 	c := &Case{path: path}
-	marks := titleLine.FindAllStringSubmatchIndex(text, -1)
+	marks := titleLine().FindAllStringSubmatchIndex(text, -1)
 	if marks == nil {
 		return nil, fmt.Errorf("%s: no section, want lines like \"-- call TOOL {} --\"", path)
 	}

@@ -169,7 +169,7 @@ func (s *Set) safe(text string) string {
 	return llm.Clip(text, maxResult)
 }
 
+// object is the schema of arguments of which some are required.
 func object(properties string, required ...string) json.RawMessage {
-	req, _ := json.Marshal(required) // a list of words cannot fail
-	return json.RawMessage(`{"type":"object","properties":{` + properties + `},"required":` + string(req) + `,"additionalProperties":false}`)
+	return json.RawMessage(`{"type":"object","properties":{` + properties + `},"required":["` + strings.Join(required, `","`) + `"],"additionalProperties":false}`)
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // wrappers are words that run the command after them.
@@ -14,7 +15,7 @@ var wrappers = []string{
 	"unshare", "until", "watch", "while", "xargs", "zsh", "dash", "ksh", "busybox",
 }
 
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\[[^]]*\])?\+?=`)
+var assignment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\[[^]]*\])?\+?=`) })
 
 // normalise trims a command, and shrinks its runs of blanks where no quoting
 // can give them a meaning.
@@ -43,7 +44,7 @@ func simple(command string) bool {
 func plainStart(command, prefix string) bool {
 	word, _, _ := strings.Cut(command, " ")
 	bare := unquote(word)
-	if !assignment.MatchString(bare) && !slices.Contains(wrappers, path.Base(bare)) {
+	if !assignment().MatchString(bare) && !slices.Contains(wrappers, path.Base(bare)) {
 		return true
 	}
 	return strings.HasPrefix(prefix, word)
@@ -65,7 +66,7 @@ func parts(command string) []string {
 		for len(words) > 0 && len(out) < maxParts {
 			out = append(out, variants(words)...)
 			bare := unquote(words[0])
-			if !assignment.MatchString(bare) && !slices.Contains(wrappers, path.Base(bare)) && !afterWrapper(words, piece) {
+			if !assignment().MatchString(bare) && !slices.Contains(wrappers, path.Base(bare)) && !afterWrapper(words, piece) {
 				break
 			}
 			words = words[1:]

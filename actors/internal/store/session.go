@@ -128,7 +128,7 @@ func (s Store) mend(id string, f *os.File, r *reading) error {
 
 // lock opens a session's file for appending, and takes its lock.
 func (s Store) lock(id string) (*os.File, error) {
-	if !idPattern.MatchString(id) {
+	if !idPattern().MatchString(id) {
 		return nil, fmt.Errorf("%w: %.40q", ErrNotFound, id)
 	}
 	for {

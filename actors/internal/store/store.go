@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"clm/llm"
@@ -36,7 +37,7 @@ const (
 	titleSize = 200 // bytes
 )
 
-var idPattern = regexp.MustCompile(`^\d{8}-\d{6}-[0-9a-f]{8}$`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{8}-\d{6}-[0-9a-f]{8}$`) })
 
 // Store is a folder of sessions. Its methods may be called concurrently.
 type Store struct{ dir string }
@@ -95,7 +96,7 @@ func (s Store) ids() ([]string, error) {
 	}
 	var ids []string
 	for _, name := range names {
-		if id, ok := strings.CutSuffix(name, ext); ok && idPattern.MatchString(id) {
+		if id, ok := strings.CutSuffix(name, ext); ok && idPattern().MatchString(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -192,7 +193,7 @@ func (s Store) remove(id string) error {
 
 // Load reads a session without changing it, also one that is in use.
 func (s Store) Load(id string) (Loaded, error) {
-	if !idPattern.MatchString(id) {
+	if !idPattern().MatchString(id) {
 		return Loaded{}, fmt.Errorf("%w: %.40q", ErrNotFound, id)
 	}
 	f, err := os.Open(s.path(id))
