@@ -18,6 +18,7 @@ type calls struct {
 	all    []*call         // in order of their first piece
 	latest map[int64]*call // of each index: some servers give all calls the same one
 	over   bool            // there were more than maxCalls
+	lists  int             // of pieces that came
 }
 
 type call struct {
@@ -25,6 +26,7 @@ type call struct {
 	indexed  bool
 	id, name string
 	args     jsonscan.Text
+	list     int // the last that had a piece of it
 }
 
 // callPiece is an element of a message's or delta's tool_calls.
@@ -33,10 +35,12 @@ type callPiece struct {
 	indexed  bool   // there was an index
 	id       []byte // JSON values, may be absent
 	function []byte
+	whole    bool // it is all of the call
 }
 
 // piece adds to the call that a piece belongs to. An empty or null member says
-// nothing; the first id and name of a call stay.
+// nothing; the first id and name of a call stay. A list names no call twice
+// but by an index or id.
 func (cs *calls) piece(p callPiece, said *wire.Said) {
 	var name string
 	var args []byte
@@ -50,7 +54,7 @@ func (cs *calls) piece(p callPiece, said *wire.Said) {
 	}
 	id := strings.TrimSpace(jsonscan.String(p.id))
 	c := cs.find(p, id, name, hasText(args))
-	if c == nil {
+	if c == nil || c.list == cs.lists && name != "" && (p.whole || !p.indexed && id == "") {
 		if len(cs.all) == maxCalls {
 			cs.over = true
 			return
@@ -64,6 +68,7 @@ func (cs *calls) piece(p callPiece, said *wire.Said) {
 			cs.latest[c.index] = c
 		}
 	}
+	c.list = cs.lists
 	if c.id == "" {
 		c.id = id
 	}
@@ -150,15 +155,12 @@ func (cs *calls) list() []llm.ToolCall {
 		if c.name == "" && args == "" && c.id == "" {
 			continue
 		}
-		if args == "" || args == "null" {
-			args = "{}"
-		}
 		id := c.id
 		if id == "" || taken[id] {
 			id = wire.FreeID(id, list)
 		}
 		taken[id] = true
-		list = append(list, llm.ToolCall{ID: id, Name: c.name, Args: args})
+		list = append(list, llm.ToolCall{ID: id, Name: c.name, Args: wire.Args(args)})
 	}
 	return list
 }

@@ -146,21 +146,24 @@ func (d *decoder) choice(b []byte, main string) error {
 		}
 	}
 	first, second := delta, message
-	if main == "message" {
+	whole := main == "message"
+	if whole {
 		first, second = message, delta
 	}
 	if jsonscan.IsNull(first) && d.chunks == 0 {
-		first = second // a stream of one whole message, or a message called delta
+		first, whole = second, true // a stream of one whole message, or a message called delta
 	}
 	d.chunks++
-	d.message(first)
+	d.message(first, whole)
 	if d.calls.over {
 		return d.resp.Failf(llm.ErrProtocol, "the answer holds more than %d tool calls", maxCalls)
 	}
 	return d.takeFinish(finish)
 }
 
-func (d *decoder) message(b []byte) {
+// message takes a delta, or a whole message.
+func (d *decoder) message(b []byte, whole bool) {
+	d.calls.lists++
 	for name, value := range jsonscan.Members(b) {
 		if string(name) != "role" && len(value) > len(`""`) && !jsonscan.IsNull(value) {
 			d.resp.Progress()
@@ -172,7 +175,7 @@ func (d *decoder) message(b []byte) {
 			d.reasoning.add(&d.said, string(name), value)
 		case "tool_calls":
 			for call := range jsonscan.Elements(value) {
-				d.call(call)
+				d.call(call, whole)
 			}
 		case "function_call":
 			if !jsonscan.IsNull(value) {
@@ -204,11 +207,11 @@ func (d *decoder) content(b []byte) {
 	}
 }
 
-func (d *decoder) call(b []byte) {
+func (d *decoder) call(b []byte, whole bool) {
 	if b[0] != '{' {
 		return
 	}
-	var p callPiece
+	p := callPiece{whole: whole}
 	for name, value := range jsonscan.Members(b) {
 		switch string(name) {
 		case "index":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -38,6 +39,9 @@ var answerTable = []struct {
 	{"cut text", Answer{Text: []string{"half"}, Finish: llm.FinishLength}, `"half" length`},
 	{"cut call", Answer{Calls: two.Calls[:1], Finish: llm.FinishLength}, `"" length c1:add({"x":1})`},
 	{"nothing", Answer{Finish: llm.FinishStop}, `"" stop`},
+	{"empty pieces", Answer{Calls: []Call{{ID: "c1", Name: "add", Args: []string{"", `{"x":`, "", `1}`, ""}}}, Finish: llm.FinishToolCalls}, `"" tool_calls c1:add({"x":1})`},
+	{"no ids", Answer{Calls: []Call{{Name: "add", Args: []string{"{}"}}, {Name: "now", Args: []string{""}}}, Finish: llm.FinishToolCalls}, `"" tool_calls call_1:add({}) call_2:now({})`},
+	{"an id twice", Answer{Calls: []Call{{ID: "c", Name: "add", Args: []string{"{}"}}, {ID: "c", Name: "now", Args: []string{""}}}, Finish: llm.FinishToolCalls}, `"" tool_calls c:add({}) call_2:now({})`},
 }
 
 // sampled is which of the cuts go through a client and a transport.
@@ -97,6 +101,9 @@ func cuts(t *testing.T, d Dialect) {
 	}
 }
 
+// countRE finds the counts of tokens.
+var countRE = regexp.MustCompile(`(_tokens":\d+)`)
+
 // forms holds what streams may look like on the wire.
 func forms(t *testing.T, d Dialect) {
 	body := d.Stream(two)
@@ -113,10 +120,20 @@ func forms(t *testing.T, d Dialect) {
 		"400 comments":   strings.Repeat(": ping\n\n", 400) + body,
 		"leading blanks": "\n\n" + body,
 		"without events": dropLines(body, "event:"),
+		"null errors":    strings.ReplaceAll(body, "data: {", `data: {"error":null,`),
+		"more members":   strings.ReplaceAll(body, "data: {", `data: {"new":[{"error":{"message":"no"}}],`),
+		"float counts":   countRE.ReplaceAllString(body, "${1}.0"),
+		"as JSON":        countRE.ReplaceAllString(d.Whole(two), "${1}.0"),
 	} {
 		resp, _, err := d.ask(t, events(in), true)
-		if err != nil || outline(resp) != want {
+		if err != nil || outline(resp) != want || resp.Usage.Input != two.Usage.Input || resp.Usage.Output != two.Usage.Output {
 			t.Errorf("%s: %s, %v", name, outline(resp), err)
+		}
+	}
+	for _, in := range []string{body, d.Whole(two)} {
+		resp, _, err := d.ask(t, events(strings.ReplaceAll(in, `"c1"`, "17")), true)
+		if err != nil || outline(resp) != strings.ReplaceAll(want, "c1:", "17:") {
+			t.Errorf("an id that is a number: %s, %v", outline(resp), err)
 		}
 	}
 	for _, in := range []string{body, d.Whole(two)} {
