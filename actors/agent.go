@@ -86,6 +86,15 @@ func (a *Agent) Notify(text string) error { return a.do(msg.Notify{Text: text}) 
 // cancel again while the turn is ending is no error.
 func (a *Agent) Cancel() error { return a.do(msg.Cancel{}) }
 
+// CancelTurn is [Agent.Cancel] of one turn, by its number. When that has ended,
+// the next one goes on. [ErrNoTurn]: it is not in flight.
+func (a *Agent) CancelTurn(turn uint64) error {
+	if turn == 0 {
+		return msg.ErrNoTurn // turns count from 1
+	}
+	return a.do(msg.Cancel{Turn: turn})
+}
+
 // Compact folds older turns into a summary, as a turn of its own, whose number
 // it returns. [ErrBusy]: one is in flight. When there is nothing worth it, the
 // turn fails with [ErrNothingToCompact].

@@ -204,3 +204,32 @@ func fanOut(n int) string {
 	}
 	return b.String()
 }
+
+// A cancel that names its turn and comes too late, or too early, ends no other.
+func TestCancelNamesItsTurn(t *testing.T) {
+	bubble(t, actors.Options{}, func(r *rig) {
+		a, l := r.spawn(actors.AgentOptions{})
+		r.turn(a, l, "one")
+		if _, err := a.Submit("two"); err != nil {
+			r.Fatal(err)
+		}
+		synctest.Wait()
+		for _, other := range []uint64{0, 1, 3} {
+			if err := a.CancelTurn(other); !errors.Is(err, actors.ErrNoTurn) {
+				r.Errorf("turn 2 is in flight, cancelling turn %d gives %v", other, err)
+			}
+		}
+		if d, _ := r.end(l, 2); d.Status != "done" {
+			r.Errorf("%+v", d)
+		}
+		if _, err := a.Submit("three"); err != nil {
+			r.Fatal(err)
+		}
+		if err := a.CancelTurn(3); err != nil {
+			r.Error(err)
+		}
+		if d, _ := r.end(l, 3); d.Status != "canceled" {
+			r.Errorf("%+v", d)
+		}
+	}, ok, "!sleep 100\n"+ok, "!hang\n")
+}

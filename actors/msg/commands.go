@@ -28,9 +28,10 @@ type Steer struct{ Text string }
 // [Accepted] or [Rejected].
 type Notify struct{ Text string }
 
-// Cancel ends the turn in flight. Answered by [Accepted] at once, or
-// [Rejected] when there is none; the end itself is [TurnDone].
-type Cancel struct{}
+// Cancel ends the turn in flight; if it names one, that one only, so that it
+// cannot end the next one when it comes late. Answered by [Accepted] at once, or
+// [Rejected] when there is no such turn; the end itself is [TurnDone].
+type Cancel struct{ Turn uint64 } // 0: whichever is in flight
 
 // Compact folds older turns into a summary, as a turn of its own. Answered by
 // [Submitted] or [Rejected].

@@ -110,13 +110,7 @@ func (r *run) turn(s *subject, due time.Time) plan {
 	defer r.inFlight.Add(-1)
 	if p.cancel >= 0 {
 		after := time.Duration(p.cancel * float64(r.usual.Load()))
-		gone := make(chan struct{})
-		timer := time.AfterFunc(after, func() { defer close(gone); t.cancel() })
-		defer func() { // it must not reach the next turn
-			if !timer.Stop() {
-				<-gone
-			}
-		}()
+		defer time.AfterFunc(after, t.cancel).Stop()
 	}
 	if d, ok := t.await(); ok {
 		t.ended(d)
@@ -139,7 +133,7 @@ func (r *run) refused(t *turnRun, err error) {
 
 func (t *turnRun) cancel() {
 	at := max(time.Since(t.begun), 1)
-	if t.s.agent.Cancel() == nil {
+	if t.s.agent.CancelTurn(t.number) == nil {
 		t.canceled.CompareAndSwap(0, int64(at))
 	}
 }

@@ -202,7 +202,7 @@ func (a *agent) command(n *family.Node, c actor.Context, message any) {
 	case msg.Notify:
 		answer = a.notify(n, c, m.Text)
 	case msg.Cancel:
-		answer = a.cancel()
+		answer = a.cancel(m)
 	case msg.Compact:
 		answer = a.start(n, c, nil, true)
 	case msg.CheckConnection:
@@ -337,8 +337,8 @@ func (a *agent) notify(n *family.Node, c actor.Context, text string) any {
 	return msg.Accepted{}
 }
 
-func (a *agent) cancel() any {
-	if a.turn == nil {
+func (a *agent) cancel(m msg.Cancel) any {
+	if a.turn == nil || m.Turn != 0 && m.Turn != a.turns {
 		return msg.Rejected{Err: msg.ErrNoTurn}
 	}
 	a.turn.Cancel(msg.ErrCanceled)
