@@ -56,7 +56,7 @@ var libraries = map[string]string{
 // is stopped and is waited for.
 var edges = []string{
 	"clm/actors/internal/family", "clm/actors/internal/builtin", "clm/actors/internal/proc", "clm/actors/internal/mcp",
-	"clm/actors/internal/store", "clm/llm/llmtest", "clm/llm/internal/wire", "clm/actors/stress", "clm/cmd/",
+	"clm/actors/internal/store", "clm/llm/llmtest", "clm/llm/internal/wire", "clm/actors/stress", "clm/actors/debug", "clm/cmd/",
 }
 
 // tooLong lists what may be longer than the limits. The list may only shrink.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"clm/actors"
+	"clm/actors/metrics"
 )
 
 // Options describe a run. The zero value is 100 agents that make one turn each
@@ -53,6 +54,9 @@ type Options struct {
 
 	Interval time.Duration  // between samples; 0: 1 s
 	Progress func(Progress) // called after each sample, on a goroutine of the run; nil: not
+	// Observe gets the engine's metrics before the first agent is spawned, to
+	// serve them; stop is called when the last has ended. nil: not.
+	Observe func(c *metrics.Collector) (stop func() error, err error)
 }
 
 // Tools says how turns call tools.

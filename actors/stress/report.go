@@ -213,6 +213,11 @@ func (r *run) stop(report *Report) {
 	if err := r.engine.Stop(ctx); err != nil {
 		r.violate(0, 0, err.Error())
 	}
+	if r.unobserve != nil {
+		if err := r.unobserve(); err != nil {
+			r.violate(0, 0, err.Error())
+		}
+	}
 	for _, c := range r.engine.Counts() {
 		report.Actors = append(report.Actors, ActorCount{c.Kind, r.sampler.peaks[c.Kind], c.Spawned, c.Live})
 		if c.Live != 0 {

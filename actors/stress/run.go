@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"clm/actors"
+	"clm/actors/metrics"
 	"clm/llm"
 )
 
@@ -28,6 +29,9 @@ type run struct {
 	stats    *stats
 	sampler  *sampler
 	usual    usual
+
+	metrics   *metrics.Collector // nil: nobody wants them
+	unobserve func() error
 
 	hard     context.Context // ends when nothing is waited for any more
 	patience context.Context // ends when turns in flight are cut
@@ -106,8 +110,24 @@ func start(o *Options) (*run, error) {
 	if r.engine, err = actors.Start(context.Background(), engine); err != nil {
 		return nil, fmt.Errorf("stress: %w", err)
 	}
+	if err := r.observe(); err != nil {
+		return nil, err
+	}
 	r.sampler = newSampler(r)
 	return r, nil
+}
+
+// observe has the engine's metrics served, if anyone wants them.
+func (r *run) observe() error {
+	if r.opts.Observe == nil {
+		return nil
+	}
+	r.metrics = metrics.New(r.engine)
+	var err error
+	if r.unobserve, err = r.opts.Observe(r.metrics); err != nil {
+		return errors.Join(err, r.engine.Stop(context.Background()))
+	}
+	return nil
 }
 
 // helloTools is the toolset of a run that names none.

@@ -161,6 +161,9 @@ func (t *turnRun) event(e actors.Event) {
 		t.wrong("event %d comes after event %d", e.Seq, t.s.seq)
 	}
 	t.s.seq = e.Seq
+	if t.metrics != nil {
+		t.metrics.OnEvent(e)
+	}
 	if e.Turn != t.number {
 		t.wrong("an event of turn %d comes in turn %d: %+v", e.Turn, t.number, e.Data)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"clm/actors"
+	"clm/actors/debug"
+	"clm/actors/metrics"
 	"clm/actors/stress"
 )
 
@@ -24,6 +26,7 @@ type stressFlags struct {
 	tools  string
 	faults string
 	admit  string
+	pprof  string
 	files  []string // plugins
 	soak   bool
 	out    string
@@ -64,6 +67,7 @@ func (p *Program) stressCommand() *cobra.Command {
 	s.StringVar(&f.scenario, "scenario", "", "a load from the Lua `FILE`, which returns options or a list of them, phases")
 	s.StringVar(&f.compare, "compare", "", "compare with another build or server: `WHAT` is a program or a URL")
 	s.IntVar(&f.pairs, "pairs", 5, "`N` pairs of runs in a comparison")
+	s.StringVar(&f.pprof, "pprof", "", "serve profiles and metrics at `ADDR`, of this machine only, while the run goes on")
 	s.BoolVar(&f.asJSON, "json", false, "write the report as JSON")
 	return cmd
 }
@@ -230,10 +234,25 @@ func (p *Program) stressOptions(cmd *cobra.Command, f *stressFlags) (stress.Opti
 			return o, err
 		}
 	}
+	if f.pprof != "" {
+		o.Observe = p.serveProfiles(f.pprof)
+	}
 	if !f.asJSON {
 		o.Progress = p.stressProgress()
 	}
 	return o, nil
+}
+
+// serveProfiles serves what a run shows of itself.
+func (p *Program) serveProfiles(addr string) func(*metrics.Collector) (func() error, error) {
+	return func(c *metrics.Collector) (func() error, error) {
+		s, err := debug.Serve(addr, c)
+		if err != nil {
+			return nil, fmt.Errorf("--pprof: %w", err)
+		}
+		p.say("profiles at http://%s/debug/pprof/, metrics at http://%[1]s/metrics", s.Addr())
+		return s.Close, nil
+	}
 }
 
 // stressProgress shows a line that changes on a terminal, and elsewhere a line
