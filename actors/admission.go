@@ -23,6 +23,8 @@ type admission struct {
 	read                func(metric string) int64 // of package runtime/metrics
 	collect             func()                    // has garbage collected, and then calls collected
 
+	ending func() bool // the engine is, and nothing begins any more
+
 	mu         sync.Mutex
 	running    int
 	queue      list.List // of *place, the longest waiting first
@@ -146,7 +148,7 @@ func (a *admission) take(p *place) {
 // went: when memory was short and no longer is, the engine comes back to its
 // speed within a few turns, and not in one burst that takes all of it again.
 func (a *admission) advance() {
-	for n := 0; n < 2; {
+	for n := 0; n < 2 && !a.ending(); {
 		front := a.queue.Front()
 		if front == nil || a.full() != nil {
 			return
@@ -168,7 +170,7 @@ func (a *admission) advance() {
 // else they are refused, as waiting would have no end.
 func (a *admission) unstick() {
 	switch {
-	case a.running > 0 || a.queue.Len() == 0 || a.collecting:
+	case a.running > 0 || a.queue.Len() == 0 || a.collecting || a.ending():
 	case a.read("/gc/heap/live:bytes") <= a.maxMemory: // after the last collection
 		a.collecting = true
 		a.collect()
@@ -183,7 +185,7 @@ func (a *admission) collected() {
 	defer a.mu.Unlock()
 	a.collecting = false
 	a.advance()
-	if a.running == 0 {
+	if a.running == 0 && !a.ending() {
 		a.refuseAll()
 	}
 }

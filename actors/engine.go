@@ -63,6 +63,7 @@ func Start(ctx context.Context, opts Options) (*Engine, error) {
 	e := &Engine{opts: opts, own: own}
 	e.turns.maxTurns, e.turns.maxQueued, e.turns.maxMemory = opts.MaxTurns, opts.MaxQueued, opts.MaxMemory
 	e.turns.read = readMetric
+	e.turns.ending = func() bool { return e.root.Ending() }
 	e.turns.collect = func() { e.sys.Send(e.root.PID(), collectGarbage{}) }
 	var err error
 	if e.dir, err = os.Getwd(); err != nil {

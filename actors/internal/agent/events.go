@@ -115,6 +115,9 @@ func (a *agent) storeEnded(n *family.Node, c actor.Context, cause error) {
 // settles what was asked, and has the session written before the turn's end is
 // told.
 func (a *agent) closeTurn(n *family.Node, c actor.Context, cause error) {
+	if cause == nil && n.Ending() {
+		cause = msg.ErrStopped // the turn has heard of it before the agent
+	}
 	d := a.settleTurn(n, cause)
 	a.endDropped()
 	if d.Status != "canceled" { // else whoever cancelled does not want it any more
