@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"clm/llm"
 	"clm/llm/internal/wire"
@@ -22,14 +21,8 @@ type Client struct {
 
 	tools wire.ToolCache
 	// What the server turned out not to take.
-	limit   atomic.Pointer[outputLimit]
-	noMarks atomic.Bool
-}
-
-// outputLimit is the most tokens that a model may be asked for.
-type outputLimit struct {
-	model  string
-	tokens int
+	limit   wire.PerModel[int] // the most tokens that a model may be asked for
+	noMarks wire.PerModel[struct{}]
 }
 
 // New makes a client for a connection. It makes no request. The error is an
@@ -76,10 +69,10 @@ func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.D
 // can write.
 func (c *Client) learn(e *llm.Error, req *llm.Request) {
 	if strings.Contains(e.Message, "cache_control") {
-		c.noMarks.Store(true)
+		c.noMarks.Set(req.Model, struct{}{})
 	}
 	if n := longest(e.Message); n > 0 {
-		c.limit.Store(&outputLimit{req.Model, n})
+		c.limit.Set(req.Model, n)
 	}
 }
 
@@ -102,8 +95,8 @@ func (c *Client) maxTokens(req *llm.Request) int {
 	if n <= 0 {
 		n = defaultMaxTokens(req.Model)
 	}
-	if l := c.limit.Load(); l != nil && l.model == req.Model {
-		n = min(n, l.tokens)
+	if limit, ok := c.limit.Get(req.Model); ok {
+		n = min(n, limit)
 	}
 	return n
 }

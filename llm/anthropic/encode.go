@@ -19,7 +19,7 @@ const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 // stands first.
 func (c *Client) encode(req *llm.Request) wire.Body {
 	mark := cacheMark
-	if c.noMarks.Load() {
+	if c.noMarks.Has(req.Model) {
 		mark = ""
 	}
 	tools := c.tools.Encode(req.Tools, encodeTools)

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	"clm/llm"
 	"clm/llm/internal/conformance"
+	"clm/llm/llmtest"
 )
 
 // conversation has one of everything.
@@ -140,6 +142,41 @@ func TestMaxTokens(t *testing.T) {
 		if got := defaultMaxTokens(model); got != want {
 			t.Errorf("%s: %d, want %d", model, got, want)
 		}
+	}
+}
+
+// TestLimitOfEachModel holds that a model's limit is learned once, whatever
+// other models are asked in between.
+func TestLimitOfEachModel(t *testing.T) {
+	limits := map[string]int{"claude-sonnet-1": 4096, "claude-opus-1": 8192}
+	var asked []string
+	rt := llmtest.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			Model     string `json:"model"`
+			MaxTokens int    `json:"max_tokens"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			t.Error(err)
+		}
+		asked = append(asked, fmt.Sprint(q.MaxTokens))
+		if q.MaxTokens > limits[q.Model] {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error":{"message":"max_tokens: %d > %d, which is the maximum"}}`, q.MaxTokens, limits[q.Model])
+			return
+		}
+		fmt.Fprint(w, renderWhole(conformance.Answer{Text: []string{"x"}, Finish: llm.FinishStop}))
+	}))
+	c := client(t, rt)
+	for range 2 {
+		for _, name := range []string{"claude-sonnet-1", "claude-opus-1"} {
+			if _, err := c.Complete(t.Context(), &llm.Request{Model: name}, nil); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	rt.Wait()
+	if got, want := strings.Join(asked, " "), "32000 4096 32000 8192 4096 8192"; got != want {
+		t.Errorf("asked for %s tokens, want %s", got, want)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 
 	"clm/llm"
 	"clm/llm/internal/wire"
@@ -21,9 +20,10 @@ type Client struct {
 	tools wire.ToolCache
 
 	// What the server turned out not to take.
-	noStreamOptions atomic.Bool
-	noParallel      atomic.Bool
-	maxCompletion   atomic.Bool // it wants max_completion_tokens
+	noStreamOptions wire.PerModel[struct{}]
+	noParallel      wire.PerModel[struct{}]
+	maxTokens       wire.PerModel[string] // the parameter's name
+	usualMaxTokens  string                // its name as far as is known
 }
 
 // New makes a client for a connection of kind openai or ollama. It makes no
@@ -36,8 +36,10 @@ func New(conn llm.Connection, rt http.RoundTripper) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{http: h, kind: conn.Kind}
-	c.maxCompletion.Store(strings.Contains(conn.URL, "://api.openai.com"))
+	c := &Client{http: h, kind: conn.Kind, usualMaxTokens: "max_tokens"}
+	if strings.Contains(conn.URL, "://api.openai.com") {
+		c.usualMaxTokens = "max_completion_tokens"
+	}
 	return c, nil
 }
 
@@ -67,12 +69,32 @@ func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.D
 func (c *Client) learn(e *llm.Error, req *llm.Request) {
 	switch {
 	case req.Stream && strings.Contains(e.Message, "stream_options"):
-		c.noStreamOptions.Store(true)
+		c.noStreamOptions.Set(req.Model, struct{}{})
 	case req.DisableParallelToolCalls && strings.Contains(e.Message, "parallel_tool_calls"):
-		c.noParallel.Store(true)
-	case req.MaxTokens > 0 && strings.Contains(e.Message, "max_completion_tokens") && strings.Contains(e.Message, "max_tokens"):
-		c.maxCompletion.Store(true)
+		c.noParallel.Set(req.Model, struct{}{})
+	case req.MaxTokens > 0:
+		if name := maxTokensName(e.Message); name != "" {
+			c.maxTokens.Set(req.Model, name)
+		}
 	}
+}
+
+// maxTokensName is how the limit of an answer is to be called, where an error
+// refuses one of its names: the newer one if it mentions both.
+func maxTokensName(text string) string {
+	switch {
+	case !strings.Contains(text, "max_completion_tokens"):
+		return "" // it is about something else, or about the value
+	case strings.Contains(text, "max_tokens"):
+		return "max_completion_tokens"
+	}
+	text = strings.ToLower(text)
+	for _, word := range []string{"unsupported", "not supported", "unrecognized", "unknown", "unexpected", "not permitted"} {
+		if strings.Contains(text, word) {
+			return "max_tokens"
+		}
+	}
+	return ""
 }
 
 // origin marks the reasoning of a model, see [llm.Reasoning].

@@ -37,21 +37,22 @@ var closeList = []byte("]")
 
 func (c *Client) encodeOptions(req *llm.Request) []byte {
 	var b []byte
-	if req.DisableParallelToolCalls && len(req.Tools) > 0 && !c.noParallel.Load() {
+	if req.DisableParallelToolCalls && len(req.Tools) > 0 && !c.noParallel.Has(req.Model) {
 		b = append(b, `,"parallel_tool_calls":false`...)
 	}
 	if req.MaxTokens > 0 {
-		name := `,"max_tokens":`
-		if c.maxCompletion.Load() {
-			name = `,"max_completion_tokens":`
+		name, learned := c.maxTokens.Get(req.Model)
+		if !learned {
+			name = c.usualMaxTokens
 		}
-		b = strconv.AppendInt(append(b, name...), int64(req.MaxTokens), 10)
+		b = append(append(append(b, `,"`...), name...), `":`...)
+		b = strconv.AppendInt(b, int64(req.MaxTokens), 10)
 	}
 	if !req.Stream {
 		return append(b, `,"stream":false}`...)
 	}
 	b = append(b, `,"stream":true`...)
-	if !c.noStreamOptions.Load() {
+	if !c.noStreamOptions.Has(req.Model) {
 		b = append(b, `,"stream_options":{"include_usage":true}`...)
 	}
 	return append(b, '}')

@@ -214,6 +214,52 @@ func TestAdapts(t *testing.T) {
 	}
 }
 
+// TestAdaptsToEachModel holds that what one model of a gateway refuses another
+// gets, and that each costs its lessons once.
+func TestAdaptsToEachModel(t *testing.T) {
+	refused := map[string]map[string]string{
+		"new": {"max_tokens": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."},
+		"old": {
+			"max_completion_tokens": "body.max_completion_tokens: Extra inputs are not permitted",
+			"stream_options":        "Unrecognized request argument supplied: stream_options",
+			"parallel_tool_calls":   "parallel_tool_calls is not supported",
+		},
+	}
+	for base, lessons := range map[string]int{"http://h": 1 + 2, "https://api.openai.com/v1": 0 + 3} {
+		model := &llmtest.Model{Reply: func(r *llmtest.Request) string {
+			body := r.JSON()
+			for name, says := range refused[body["model"].(string)] {
+				if _, ok := body[name]; ok {
+					return "!status 400\n{\"error\":{\"message\":\"" + says + "\"}}\n"
+				}
+			}
+			return llmtest.DefaultReply
+		}}
+		c, err := New(llm.Connection{URL: base}, llmtest.NewTransport(model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			for _, name := range []string{"new", "old"} {
+				req := &llm.Request{Model: name, Stream: true, MaxTokens: 5, DisableParallelToolCalls: true, Tools: []llm.Tool{{Name: "a"}}}
+				if _, err := c.Complete(t.Context(), req, nil); err != nil {
+					t.Errorf("%s, %s: %v", base, name, err)
+				}
+			}
+		}
+		all := model.Requests()
+		if len(all) != 6+lessons {
+			t.Errorf("%s: %d requests, want %d", base, len(all), 6+lessons)
+		}
+		body := all[len(all)-2].JSON()
+		for name, want := range map[string]bool{"max_completion_tokens": true, "stream_options": true, "parallel_tool_calls": true} {
+			if _, has := body[name]; has != want {
+				t.Errorf("%s: the new model is sent %s: %v", base, name, has)
+			}
+		}
+	}
+}
+
 func TestContextSize(t *testing.T) {
 	for _, tt := range []struct {
 		name, models, props string

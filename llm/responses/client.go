@@ -2,10 +2,8 @@ package responses
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"strings"
-	"sync/atomic"
 
 	"clm/llm"
 	"clm/llm/internal/wire"
@@ -18,7 +16,7 @@ type Client struct {
 	http *wire.Client
 
 	tools wire.ToolCache
-	plain atomic.Pointer[map[string]bool] // models without encrypted reasoning
+	plain wire.PerModel[struct{}] // those without encrypted reasoning
 }
 
 // New makes a client for a connection. It makes no request. The error is an
@@ -42,15 +40,9 @@ func (c *Client) Complete(ctx context.Context, req *llm.Request, emit func(llm.D
 // learn remembers that the server refused to give the reasoning of this model
 // in encrypted form. It is not asked for again.
 func (c *Client) learn(e *llm.Error, req *llm.Request) {
-	if !refusesEncryption(strings.ToLower(e.Message)) {
-		return
+	if refusesEncryption(strings.ToLower(e.Message)) {
+		c.plain.Set(req.Model, struct{}{})
 	}
-	plain := map[string]bool{}
-	if old := c.plain.Load(); old != nil {
-		plain = maps.Clone(*old)
-	}
-	plain[req.Model] = true
-	c.plain.Store(&plain)
 }
 
 // refusesEncryption looks for the parameter in an error's text.
@@ -61,11 +53,6 @@ func refusesEncryption(text string) bool {
 		}
 	}
 	return false
-}
-
-func (c *Client) isPlain(model string) bool {
-	plain := c.plain.Load()
-	return plain != nil && (*plain)[model]
 }
 
 // origin marks the reasoning of a model, see [llm.Reasoning].

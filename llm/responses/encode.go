@@ -19,7 +19,7 @@ func (c *Client) encode(req *llm.Request) wire.Body {
 	b = append(b, `{"model":`...)
 	b = jsonscan.AppendString(b, req.Model)
 	b = append(b, `,"store":false`...)
-	if !c.isPlain(req.Model) {
+	if !c.plain.Has(req.Model) {
 		b = append(b, `,"include":["reasoning.encrypted_content"]`...)
 	}
 	if req.Stream {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"strings"
-	"sync"
 
 	"clm/llm"
 )
@@ -17,7 +16,7 @@ var noImageWords = [...]string{
 
 // blind remembers the models whose server refused images, by name. The zero
 // value is empty.
-type blind struct{ models sync.Map }
+type blind struct{ models PerModel[struct{}] }
 
 // learn finds in an error that a request's images were refused.
 func (b *blind) learn(e *llm.Error, req *llm.Request) {
@@ -26,7 +25,7 @@ func (b *blind) learn(e *llm.Error, req *llm.Request) {
 	}
 	for i := range req.Messages {
 		if hasImages(&req.Messages[i]) {
-			b.models.Store(req.Model, true)
+			b.models.Set(req.Model, struct{}{})
 			return
 		}
 	}
@@ -49,7 +48,7 @@ func (c *Client) Shown(model string, m *llm.Message) *llm.Message {
 	if len(m.Attachments) == 0 || !hasImages(m) {
 		return m
 	}
-	if _, ok := c.blind.models.Load(model); !ok {
+	if !c.blind.models.Has(model) {
 		return m
 	}
 	shown := *m
