@@ -2,6 +2,7 @@ package jsonlua
 
 import (
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -41,11 +42,11 @@ type decoder struct {
 	m     stdlib.Meter
 	s     string
 	i     int
-	keys  map[string]lua.LValue // each distinct object key once
-	stack []lua.LValue          // elements of the arrays and objects that are open
-	shape []lua.LValue          // keys of the object before, which equal ones share
-	units int64                 // CPU not burned yet
-	bytes int64                 // memory not charged yet
+	short []lua.LValue // short strings that were made, by slot: most occur again and again
+	stack []lua.LValue // elements of the arrays and objects that are open
+	last  *lua.LTable  // the object before, which is likely to have the same keys
+	units int64        // CPU not burned yet
+	bytes int64        // memory not charged yet
 }
 
 // charge accounts for n bytes, small amounts together.
@@ -98,11 +99,7 @@ func (d *decoder) value(depth int) (lua.LValue, error) {
 		}
 		return d.object(depth + 1)
 	case c == '"':
-		s, err := d.string()
-		if err != nil {
-			return nil, err
-		}
-		return lua.LString(s), nil
+		return d.string()
 	case c == '-' || c >= '0' && c <= '9':
 		return d.number()
 	}
@@ -162,7 +159,7 @@ func (d *decoder) array(depth int) (lua.LValue, error) {
 	n := len(d.stack) - base
 	d.charge(tableBytes + int64(n)*slotBytes)
 	t := layout.NewArray(d.stack[base:])
-	d.pop(base)
+	d.stack = d.stack[:base]
 	return t, nil
 }
 
@@ -179,7 +176,7 @@ func (d *decoder) object(depth int) (lua.LValue, error) {
 		if d.i >= len(d.s) || d.s[d.i] != '"' {
 			return nil, d.fail("expected a key")
 		}
-		key, err := d.key()
+		key, err := d.string()
 		if err != nil {
 			return nil, err
 		}
@@ -200,10 +197,9 @@ func (d *decoder) object(depth int) (lua.LValue, error) {
 	}
 	n := int64(len(d.stack)-base) / 2
 	d.charge(tableBytes + n*fieldBytes)
-	t := layout.NewRecord(d.stack[base:], d.shape)
-	d.shape = layout.Keys(t)
-	d.pop(base)
-	return t, nil
+	d.last = layout.NewRecord(d.stack[base:], d.last)
+	d.stack = d.stack[:base]
+	return d.last, nil
 }
 
 // Bytes of what decoding makes, as in the VM's own accounting.
@@ -220,41 +216,8 @@ func (d *decoder) push(v lua.LValue) {
 	d.stack = append(d.stack, v)
 }
 
-func (d *decoder) pop(base int) {
-	clear(d.stack[base:])
-	d.stack = d.stack[:base]
-}
-
-func (d *decoder) key() (lua.LValue, error) {
-	end := d.i + 1
-	for end < len(d.s) && plain[d.s[end]] {
-		end++
-	}
-	if end < len(d.s) && d.s[end] == '"' {
-		if v, ok := d.keys[d.s[d.i+1:end]]; ok {
-			d.burn(int64(end-d.i) >> 4)
-			d.i = end + 1
-			return v, nil
-		}
-	}
-	s, err := d.string()
-	if err != nil {
-		return nil, err
-	}
-	if v, ok := d.keys[s]; ok {
-		return v, nil
-	}
-	if d.keys == nil {
-		d.keys = make(map[string]lua.LValue)
-	}
-	d.charge(64)
-	v := lua.LValue(lua.LString(s))
-	d.keys[s] = v
-	return v, nil
-}
-
 // string reads a string at d.i. Its bytes are copied, so that the text may be dropped.
-func (d *decoder) string() (string, error) {
+func (d *decoder) string() (lua.LValue, error) {
 	start := d.i + 1
 	for i := start; i < len(d.s); i++ {
 		c := d.s[i]
@@ -263,19 +226,52 @@ func (d *decoder) string() (string, error) {
 		}
 		if c == '"' {
 			d.i = i + 1
-			d.burn(int64(i-start) >> 4)
-			d.charge(int64(i-start) + slotBytes)
-			return strings.Clone(d.s[start:i]), nil
+			return d.made(d.s[start:i]), nil
 		}
 		if c == '\\' {
-			return d.escaped(start, i)
+			s, err := d.escaped(start, i)
+			if err != nil {
+				return nil, err
+			}
+			return lua.LString(s), nil
 		}
 		d.i = i
-		return "", d.fail("a control character in a string")
+		return nil, d.fail("a control character in a string")
 	}
 	d.i = len(d.s)
-	return "", d.fail("a string without end")
+	return nil, d.fail("a string without end")
 }
+
+const (
+	maxShort = 32  // bytes of a string that may be made once for all its places
+	maxSlots = 256 // that such strings have
+)
+
+// made is the string s, a part of the text, as a value.
+func (d *decoder) made(s string) lua.LValue {
+	if len(s) > maxShort {
+		d.burn(int64(len(s)) >> 4)
+		d.charge(int64(len(s)) + slotBytes)
+		return lua.LString(strings.Clone(s))
+	}
+	if s == "" {
+		return emptyString
+	}
+	if d.short == nil {
+		n := min(maxSlots, 1<<bits.Len(uint(len(d.s)/64)))
+		d.charge(int64(n) * slotBytes)
+		d.short = make([]lua.LValue, n)
+	}
+	hash := uint(len(s)) + 5*uint(s[0]) + 11*uint(s[len(s)/2]) + 31*uint(s[len(s)-1])
+	slot := &d.short[hash&uint(len(d.short)-1)]
+	if known, ok := (*slot).(lua.LString); !ok || string(known) != s {
+		d.charge(int64(len(s)) + slotBytes)
+		*slot = lua.LString(strings.Clone(s))
+	}
+	return *slot
+}
+
+var emptyString = lua.LValue(lua.LString(""))
 
 // escaped goes on with a string from its first backslash, at i.
 func (d *decoder) escaped(start, i int) (string, error) {

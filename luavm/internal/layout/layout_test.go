@@ -36,7 +36,7 @@ func TestOtherLayout(t *testing.T) {
 func TestTables(t *testing.T) {
 	a, b, c := lua.LValue(lua.LString("a")), lua.LValue(lua.LString("b")), lua.LValue(lua.LString("c"))
 	one := NewRecord([]lua.LValue{a, lua.LNumber(1), b, lua.LNumber(2)}, nil)
-	two := NewRecord([]lua.LValue{a, lua.LNumber(3), b, lua.LNumber(4)}, Keys(one))
+	two := NewRecord([]lua.LValue{a, lua.LNumber(3), b, lua.LNumber(4)}, one)
 	if &Keys(one)[0] != &Keys(two)[0] {
 		t.Error("equal records do not share their keys")
 	}

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"maps"
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
@@ -60,40 +61,38 @@ func NewArray(values []lua.LValue) *lua.LTable {
 	return t
 }
 
-// NewRecord is a table of string keys and values, which alternate in fields; the last of equal keys wins. If shape,
-// the keys of another record, are the same in the same order, the two share them: interpreters only append to keys,
-// which copies a slice without room.
-func NewRecord(fields, shape []lua.LValue) *lua.LTable {
+// NewRecord is a table of string keys and values, which alternate in fields; the last of equal keys wins. If like,
+// another record, has the same keys in the same order, its order of keys is taken over: the slice is shared, as
+// interpreters only append to it, which copies one without room.
+func NewRecord(fields []lua.LValue, like *lua.LTable) *lua.LTable {
 	n := len(fields) / 2
 	t := &lua.LTable{Metatable: lua.LNil}
-	strs, index := make(map[string]lua.LValue, n), make(map[lua.LValue]int, n)
-	keys := shape
-	if !sameShape(fields, shape) {
-		keys = make([]lua.LValue, 0, n)
-	}
+	strs := make(map[string]lua.LValue, n)
 	for i := 0; i < len(fields); i += 2 {
-		key := fields[i]
-		if _, again := index[key]; !again {
-			at := len(index)
-			index[key] = at
-			if at == len(keys) {
-				keys = append(keys, key)
-			}
-		}
-		strs[string(key.(lua.LString))] = fields[i+1]
+		strs[string(fields[i].(lua.LString))] = fields[i+1]
 	}
 	*at[map[string]lua.LValue](unsafe.Pointer(t), off.tabStr) = strs
-	*at[map[lua.LValue]int](unsafe.Pointer(t), off.tabIndex) = index
-	*at[[]lua.LValue](unsafe.Pointer(t), off.tabKeys) = keys
+	keys, index := at[[]lua.LValue](unsafe.Pointer(t), off.tabKeys), at[map[lua.LValue]int](unsafe.Pointer(t), off.tabIndex)
+	if like != nil && sameKeys(fields, Keys(like)) {
+		*keys, *index = Keys(like), maps.Clone(Index(like))
+		return t
+	}
+	*keys, *index = make([]lua.LValue, 0, n), make(map[lua.LValue]int, n)
+	for i := 0; i < len(fields); i += 2 {
+		if _, again := (*index)[fields[i]]; !again {
+			(*index)[fields[i]] = len(*keys)
+			*keys = append(*keys, fields[i])
+		}
+	}
 	return t
 }
 
-// sameShape reports whether the keys in fields are those of shape, which is full.
-func sameShape(fields, shape []lua.LValue) bool {
-	if len(fields) != 2*len(shape) || len(shape) == 0 || len(shape) != cap(shape) {
+// sameKeys reports whether the keys in fields are keys, which is full.
+func sameKeys(fields, keys []lua.LValue) bool {
+	if len(fields) != 2*len(keys) || len(keys) != cap(keys) {
 		return false
 	}
-	for i, key := range shape {
+	for i, key := range keys {
 		if fields[2*i] != key {
 			return false
 		}
