@@ -170,12 +170,12 @@ func (v *VM) ownStrings() {
 
 // getMetatable is the library's getmetatable, which hands out only metatables that belong to the VM.
 func getMetatable(base *lua.LTable) *lua.LFunction {
-	original := base.RawGetString("getmetatable").(*lua.LFunction).GFunction
-	return goFunction(func(L *lua.LState) int {
+	original := base.RawGetString("getmetatable").(*lua.LFunction)
+	return stdlib.Instead(original, func(L *lua.LState) int {
 		if L.Get(1).Type() == lua.LTString {
 			L.Context().(*thread).vm.ownStrings()
 		}
-		return original(L)
+		return original.GFunction(L)
 	})
 }
 

@@ -79,7 +79,7 @@ func TestIntegerLoopsAreBounded(t *testing.T) {
 			t.Error(n, got)
 		}
 	}
-	if live, limit := v.Memory(); live > limit/2 {
+	if live, limit := v.Memory(); live > limit*3/4 { // what was charged since the last walk may be half of what is free
 		t.Errorf("%d of %d bytes are in use", live, limit)
 	}
 }

@@ -52,6 +52,8 @@ func TestWalkAgainstHeap(t *testing.T) {
 		"fields":   `local t = {} for i = 1, 5000 do local r = {} r.a = 1 r.b = 2 t[i] = r end keep = t`,
 		"arrays":   `local t = {} for i = 1, 100000 do t[i] = i + 0.5 end keep = t`,
 		"strings":  `local t = {} for i = 1, 30000 do t[i] = "string number " .. i end keep = t`,
+		"parts":    `local s = ("x"):rep(100) local t = {} for i = 1, 30000 do t[i] = s:sub(1, i % 40) end keep = t`,
+		"decoded":  `local t = {} for i = 1, 2000 do t[i] = json.decode('{"id":7,"name":"some name ' .. i .. '","tags":["a","b"]}') end keep = t`,
 		"map":      `local t = {} for i = 1, 15000 do t["key " .. i] = i end keep = t`,
 		"floats":   `local t = {} for i = 1, 15000 do t[i + 0.5] = true end keep = t`,
 		"closures": `local t = {} for i = 1, 20000 do local a, b = i, i t[i] = function() return a + b end end keep = t`,

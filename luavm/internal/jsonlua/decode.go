@@ -252,7 +252,7 @@ func (d *decoder) made(s string) lua.LValue {
 	if len(s) > maxShort {
 		d.burn(int64(len(s)) >> 4)
 		d.charge(int64(len(s)) + slotBytes)
-		return lua.LString(strings.Clone(s))
+		return layout.NewString(s)
 	}
 	if s == "" {
 		return emptyString
@@ -266,7 +266,7 @@ func (d *decoder) made(s string) lua.LValue {
 	slot := &d.short[hash&uint(len(d.short)-1)]
 	if known, ok := (*slot).(lua.LString); !ok || string(known) != s {
 		d.charge(int64(len(s)) + slotBytes)
-		*slot = lua.LString(strings.Clone(s))
+		*slot = layout.NewString(s)
 	}
 	return *slot
 }

@@ -22,9 +22,14 @@ type Frame struct {
 	TailCall   int
 }
 
+// registers mirrors the beginning of gopher-lua's registry.
+type registers struct {
+	array []lua.LValue
+	top   int
+}
+
 type fields struct {
 	curFrame, reg, stack, uvcache                uintptr // lua.LState
-	regArray, regTop                             uintptr // registry
 	tabArray, tabDict, tabStr, tabKeys, tabIndex uintptr // lua.LTable
 	uvNext, uvReg                                uintptr // lua.Upvalue
 	builtinMts                                   uintptr // lua.Global
@@ -40,6 +45,7 @@ func offsets() fields {
 	frame := field(state, "currentFrame", reflect.TypeFor[*Frame]().Kind())
 	sameStruct(frame.Type.Elem(), reflect.TypeFor[Frame]())
 	reg := field(state, "reg", reflect.Pointer)
+	sameFields(reg.Type.Elem(), reflect.TypeFor[registers]())
 	stack := field(state, "stack", reflect.Interface)
 	return fields{
 		curFrame:   frame.Offset,
@@ -47,8 +53,6 @@ func offsets() fields {
 		stack:      stack.Offset,
 		stackType:  stack.Type,
 		uvcache:    typed(state, "uvcache", reflect.TypeFor[*lua.Upvalue]()),
-		regArray:   typed(reg.Type.Elem(), "array", values),
-		regTop:     typed(reg.Type.Elem(), "top", reflect.TypeFor[int]()),
 		tabArray:   typed(table, "array", values),
 		tabDict:    typed(table, "dict", reflect.TypeFor[map[lua.LValue]lua.LValue]()),
 		tabStr:     typed(table, "strdict", reflect.TypeFor[map[string]lua.LValue]()),
@@ -80,6 +84,11 @@ func sameStruct(got, want reflect.Type) {
 	if got.NumField() != want.NumField() {
 		panic(fmt.Sprintf("layout: gopher-lua is not the pinned version: %v has %d fields, not %d", got, got.NumField(), want.NumField()))
 	}
+	sameFields(got, want)
+}
+
+// sameFields checks that got begins with the fields of want.
+func sameFields(got, want reflect.Type) {
 	for i := range want.NumField() {
 		a, b := got.Field(i), want.Field(i)
 		if a.Name != b.Name || a.Offset != b.Offset || a.Type.Kind() != b.Type.Kind() {
@@ -91,19 +100,37 @@ func sameStruct(got, want reflect.Type) {
 func at[T any](base unsafe.Pointer, offset uintptr) *T { return (*T)(unsafe.Add(base, offset)) }
 
 // CurrentFrame is the innermost frame of L, nil when L runs nothing.
-func CurrentFrame(L *lua.LState) *Frame { return *at[*Frame](unsafe.Pointer(L), off.curFrame) }
+func CurrentFrame(L *lua.LState) *Frame {
+	return *(**Frame)(unsafe.Add(unsafe.Pointer(L), off.curFrame))
+}
 
 // ClearFrame forgets L's frames after the stack was cut to nothing.
 func ClearFrame(L *lua.LState) { *at[*Frame](unsafe.Pointer(L), off.curFrame) = nil }
 
-// Registers is the whole register file of L.
-func Registers(L *lua.LState) []lua.LValue {
-	return *at[[]lua.LValue](*at[unsafe.Pointer](unsafe.Pointer(L), off.reg), off.regArray)
+func registersOf(L *lua.LState) *registers {
+	return *(**registers)(unsafe.Add(unsafe.Pointer(L), off.reg))
 }
 
+// Registers is the whole register file of L.
+func Registers(L *lua.LState) []lua.LValue { return registersOf(L).array }
+
 // Top is the number of registers of L in use.
-func Top(L *lua.LState) int {
-	return *at[int](*at[unsafe.Pointer](unsafe.Pointer(L), off.reg), off.regTop)
+func Top(L *lua.LState) int { return registersOf(L).top }
+
+// Push puts v on top of L's registers, as its method does, which is not inlined.
+func Push(L *lua.LState, v lua.LValue) {
+	if r := registersOf(L); r.top < len(r.array) {
+		r.array[r.top] = v
+		r.top++
+		return
+	}
+	L.Push(v)
+}
+
+// Arguments is the registers of the Go function that runs on L, with its arguments.
+func Arguments(L *lua.LState) []lua.LValue {
+	r := registersOf(L)
+	return r.array[CurrentFrame(L).LocalBase:r.top:r.top]
 }
 
 // Stack is the call stack of a thread; SetSp(0) unwinds it.
@@ -146,7 +173,7 @@ func ForgetRegisters(uv *lua.Upvalue) {
 
 // ResetRegisters gives L, which runs nothing, a new register file of n.
 func ResetRegisters(L *lua.LState, n int) {
-	*at[[]lua.LValue](*at[unsafe.Pointer](unsafe.Pointer(L), off.reg), off.regArray) = make([]lua.LValue, n)
+	registersOf(L).array = make([]lua.LValue, n)
 }
 
 // TypeMetatables is the metatables of the types that have one each, by lua.LValueType.

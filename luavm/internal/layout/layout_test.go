@@ -70,3 +70,51 @@ func TestTables(t *testing.T) {
 		t.Errorf("the copy has %v", Keys(copied))
 	}
 }
+
+// Strings made here are those that Go makes, in one allocation if they are short, and do not keep what they are cut from.
+func TestStrings(t *testing.T) {
+	long := strings.Repeat("0123456789", 10)
+	for n := range len(long) {
+		got := NewString(long[:n])
+		if got != lua.LValue(lua.LString(long[:n])) || got.Type() != lua.LTString {
+			t.Errorf("%d bytes gave %q", n, got)
+		}
+		if n > 0 && StringAddress(string(got.(lua.LString))) == StringAddress(long) {
+			t.Errorf("%d bytes are not a copy", n)
+		}
+	}
+	var keep lua.LValue
+	for n, most := range map[int]float64{1: 1, 16: 1, 17: 1, 32: 1, 33: 2} {
+		if got := testing.AllocsPerRun(100, func() { keep = NewString(long[:n]) }); got > most {
+			t.Errorf("%d bytes took %v allocations", n, got)
+		}
+	}
+	if keep = StringOf([]byte("abc")); keep != lua.LValue(lua.LString("abc")) || StringOf(nil) != lua.LValue(lua.LString("")) {
+		t.Errorf("got %q", keep)
+	}
+}
+
+// Arguments and Push are what the state's methods give, also where the register file has to grow.
+func TestRegisters(t *testing.T) {
+	L := lua.NewState(lua.Options{SkipOpenLibs: true, RegistrySize: 32, RegistryMaxSize: 1024, RegistryGrowStep: 32})
+	const results = 100
+	L.Push(L.NewFunction(func(L *lua.LState) int {
+		args := Arguments(L)
+		if len(args) != 2 || args[0] != lua.LTrue || args[1] != lua.LValue(lua.LNumber(5)) {
+			t.Errorf("the arguments are %v", args)
+		}
+		for i := range results {
+			Push(L, lua.LNumber(i))
+			if L.GetTop() != i+3 || L.Get(-1) != lua.LValue(lua.LNumber(i)) {
+				t.Fatalf("push %d: top is %d, %v", i, L.GetTop(), L.Get(-1))
+			}
+		}
+		return results
+	}))
+	L.Push(lua.LTrue)
+	L.Push(lua.LNumber(5))
+	L.Call(2, lua.MultRet)
+	if L.GetTop() != results || L.Get(results) != lua.LValue(lua.LNumber(results-1)) {
+		t.Errorf("%d results, the last is %v", L.GetTop(), L.Get(-1))
+	}
+}

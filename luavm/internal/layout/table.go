@@ -2,13 +2,16 @@ package layout
 
 import (
 	"maps"
+	"strings"
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
 // Array is the array part of t: its length is what has been stored, holes included.
-func Array(t *lua.LTable) []lua.LValue { return *at[[]lua.LValue](unsafe.Pointer(t), off.tabArray) }
+func Array(t *lua.LTable) []lua.LValue {
+	return *(*[]lua.LValue)(unsafe.Add(unsafe.Pointer(t), off.tabArray))
+}
 
 // Dict is the part of t with keys that are neither strings nor array indexes.
 func Dict(t *lua.LTable) map[lua.LValue]lua.LValue {
@@ -53,6 +56,40 @@ func StringAddress(s string) uintptr { return uintptr(unsafe.Pointer(unsafe.Stri
 
 // PointerAddress identifies what p points to.
 func PointerAddress[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// NewString copies s. A short one takes one allocation, where Go makes two, of the bytes and of what an interface
+// value points to; its size is that of the two.
+func NewString(s string) lua.LValue {
+	switch n := len(s); {
+	case n <= 16:
+		x := &struct {
+			s string
+			b [16]byte
+		}{}
+		x.s = unsafe.String(&x.b[0], copy(x.b[:], s))
+		return stringAt(&x.s)
+	case n <= 32:
+		x := &struct {
+			s string
+			b [32]byte
+		}{}
+		x.s = unsafe.String(&x.b[0], copy(x.b[:], s))
+		return stringAt(&x.s)
+	}
+	return lua.LString(strings.Clone(s))
+}
+
+// StringOf makes b, which nobody must change any more, a string without a copy.
+func StringOf(b []byte) lua.LValue {
+	return lua.LString(unsafe.String(unsafe.SliceData(b), len(b)))
+}
+
+// stringAt is the string at s as a value.
+func stringAt(s *string) lua.LValue {
+	v := lua.LValue(lua.LString(""))
+	(*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1] = unsafe.Pointer(s)
+	return v
+}
 
 // NewArray is a table with the values 1..n, none of them nil.
 func NewArray(values []lua.LValue) *lua.LTable {

@@ -28,7 +28,7 @@ func rawIndex(t *lua.LTable, i int64) lua.LValue {
 // index returns v[i] with metamethods.
 func index(a args, v lua.LValue, i int64) lua.LValue {
 	if t, ok := v.(*lua.LTable); ok {
-		if x := rawIndex(t, i); x != lua.LNil || t.Metatable == lua.LNil {
+		if x := rawIndex(t, i); !isNil(x) || isNil(t.Metatable) {
 			return x
 		}
 	}
@@ -37,15 +37,15 @@ func index(a args, v lua.LValue, i int64) lua.LValue {
 
 // setRaw does t[key] = v without metamethods.
 func setRaw(a args, t *lua.LTable, key, v lua.LValue) {
-	if key == lua.LNil {
+	if isNil(key) {
 		a.runError("table index is nil")
 	}
 	if n, ok := key.(lua.LNumber); ok && math.IsNaN(float64(n)) {
 		a.runError("table index is NaN")
 	}
-	if v != lua.LNil {
+	if !isNil(v) {
 		a.m().Store(a.L, t, key)
-	} else if t.RawGet(key) == lua.LNil {
+	} else if isNil(t.RawGet(key)) {
 		return // gopher-lua would fill the array up to key
 	}
 	t.RawSet(key, v)
@@ -56,16 +56,16 @@ func setIndex(a args, obj lua.LValue, i int64, v lua.LValue) {
 	key := number.FromInt(i)
 	for range maxChain {
 		t, isTable := obj.(*lua.LTable)
-		if isTable && (t.Metatable == lua.LNil || t.RawGet(key) != lua.LNil) {
+		if isTable && (isNil(t.Metatable) || !isNil(t.RawGet(key))) {
 			setRaw(a, t, key, v)
 			return
 		}
 		handler := a.L.GetMetaField(obj, "__newindex")
 		switch {
-		case handler == lua.LNil && isTable:
+		case isNil(handler) && isTable:
 			setRaw(a, t, key, v)
 			return
-		case handler == lua.LNil:
+		case isNil(handler):
 			a.runError("attempt to index a %s value", typeName(a.L, obj))
 		case handler.Type() == lua.LTFunction:
 			a.L.Push(handler)
@@ -85,7 +85,7 @@ func setIndex(a args, obj lua.LValue, i int64, v lua.LValue) {
 func length(a args, t *lua.LTable) int64 {
 	array := layout.Array(t)
 	n := len(array)
-	for n > 0 && array[n-1] == lua.LNil {
+	for n > 0 && isNil(array[n-1]) {
 		n--
 		if n&0xfff == 0 {
 			a.m().Burn(a.L, 2048)
@@ -96,10 +96,10 @@ func length(a args, t *lua.LTable) int64 {
 
 // lengthOf is #v with metamethods, as luaL_len.
 func lengthOf(a args, v lua.LValue) int64 {
-	if t, ok := v.(*lua.LTable); ok && t.Metatable == lua.LNil {
+	if t, ok := v.(*lua.LTable); ok && isNil(t.Metatable) {
 		return length(a, t)
 	}
-	if f := a.L.GetMetaField(v, "__len"); f != lua.LNil {
+	if f := a.L.GetMetaField(v, "__len"); !isNil(f) {
 		n, ok := number.ToInt(a.call(f, v))
 		if !ok {
 			a.errorf("object length is not an integer")
@@ -139,7 +139,7 @@ func less(a args, x, y lua.LValue) bool {
 		return ok && order < 0
 	}
 	f := binaryMeta(a.L, "__lt", x, y)
-	if f == lua.LNil {
+	if isNil(f) {
 		compareError(a, x, y)
 	}
 	return lua.LVAsBool(a.call(f, x, y))
@@ -156,11 +156,11 @@ func lessEqual(a args, x, y lua.LValue) bool {
 		return ok && order <= 0
 	}
 	f := binaryMeta(a.L, "__le", x, y)
-	if f != lua.LNil {
+	if !isNil(f) {
 		return lua.LVAsBool(a.call(f, x, y))
 	}
 	f = binaryMeta(a.L, "__lt", y, x) // as builds with the usual compatibility do
-	if f == lua.LNil {
+	if isNil(f) {
 		compareError(a, x, y)
 	}
 	return !lua.LVAsBool(a.call(f, y, x))
@@ -183,7 +183,7 @@ func objectMeta(L *lua.LState, v lua.LValue, event string) lua.LValue {
 
 // binaryMeta returns the metamethod of x, else of y.
 func binaryMeta(L *lua.LState, event string, x, y lua.LValue) lua.LValue {
-	if f := objectMeta(L, x, event); f != lua.LNil {
+	if f := objectMeta(L, x, event); !isNil(f) {
 		return f
 	}
 	return objectMeta(L, y, event)

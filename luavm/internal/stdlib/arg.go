@@ -2,7 +2,7 @@ package stdlib
 
 import (
 	"math"
-	"strings"
+	"sync"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -10,13 +10,16 @@ import (
 	"clm/luavm/internal/number"
 )
 
-// args is one call of a library function. It is passed by value, in registers, so
-// it is kept small.
+// args is one call of a library function: its thread and its arguments, which stay
+// readable until it returns, whatever is pushed behind them. It is passed by
+// value, in registers, so it is kept small.
 type args struct {
 	L *lua.LState
 	v []lua.LValue
-	f *identity
 }
+
+// argsOf returns the call of the Go function that runs on L.
+func argsOf(L *lua.LState) args { return args{L, layout.Arguments(L)} }
 
 // identity is what errors say about a function.
 type identity struct {
@@ -24,11 +27,14 @@ type identity struct {
 	op   bool   // an operator: errors are those of the code that uses it
 }
 
-// arguments returns the arguments of the Go function that runs on L. They stay
-// readable until it returns, whatever is pushed behind them.
-func arguments(L *lua.LState) []lua.LValue {
-	top := layout.Top(L)
-	return layout.Registers(L)[layout.CurrentFrame(L).LocalBase:top:top]
+// identities are those of the functions that were made, by *lua.LFunction.
+var identities sync.Map
+
+// identity returns that of the function that runs.
+func (a args) identity() identity {
+	id, _ := identities.Load(layout.CurrentFrame(a.L).Fn)
+	known, _ := id.(identity)
+	return known
 }
 
 // m returns the meter of the VM.
@@ -36,26 +42,34 @@ func (a args) m() Meter { return MeterOf(a.L) }
 
 // function makes a shared library function. It has no environment: it must not
 // make functions that would inherit one.
-func function(name string, f func(args) int) *lua.LFunction {
+func function(name string, f lua.LGFunction) *lua.LFunction {
 	return identity{name, false}.function(f)
 }
 
 // operation makes a function that stands for an instruction: a helper of
 // compiled code or a metamethod of a type.
-func operation(name string, f func(args) int) *lua.LFunction {
+func operation(name string, f lua.LGFunction) *lua.LFunction {
 	return identity{name, true}.function(f)
 }
 
-func (id identity) function(f func(args) int) *lua.LFunction {
-	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
-		return f(args{L, arguments(L), &id})
-	}}
+func (id identity) function(f lua.LGFunction) *lua.LFunction {
+	fn := &lua.LFunction{IsG: true, GFunction: f}
+	identities.Store(fn, id)
+	return fn
+}
+
+// Instead returns a function that has the name of original in errors and runs f,
+// which may call original's.
+func Instead(original *lua.LFunction, f lua.LGFunction) *lua.LFunction {
+	id, _ := identities.Load(original)
+	known, _ := id.(identity)
+	return known.function(f)
 }
 
 // entry is a function of a library table.
 type entry struct {
 	name string
-	f    func(args) int
+	f    lua.LGFunction
 }
 
 func library(prefix string, entries []entry) *lua.LTable {
@@ -75,9 +89,11 @@ func newTable(array, hash int) *lua.LTable {
 // the counting, as the call itself is an instruction.
 func (a args) burn(n int64) {
 	if n >= 16 {
-		a.m().Burn(a.L, n)
+		spend(a.L, n)
 	}
 }
+
+func spend(L *lua.LState, n int64) { MeterOf(L).Burn(L, n) }
 
 // get returns argument n, nil if there is none.
 func (a args) get(n int) lua.LValue {
@@ -91,11 +107,17 @@ func (a args) get(n int) lua.LValue {
 func (a args) top() int { return len(a.v) }
 
 // none tells whether argument n is absent or nil.
-func (a args) none(n int) bool { return n > len(a.v) || a.v[n-1] == lua.LNil }
+func (a args) none(n int) bool { return n > len(a.v) || isNil(a.v[n-1]) }
+
+// isNil is v == lua.LNil without the comparison of what the two point to.
+func isNil(v lua.LValue) bool {
+	_, ok := v.(*lua.LNilType)
+	return ok
+}
 
 // push pushes one result and returns the number of results.
 func (a args) push(v lua.LValue) int {
-	a.L.Push(v)
+	layout.Push(a.L, v)
 	return 1
 }
 
@@ -110,7 +132,7 @@ func (a args) any(n int) lua.LValue {
 }
 
 // str returns argument n as a string; numbers convert. Here and below the
-// frequent case is apart, so that it is inlined.
+// frequent case comes first, and what is left of it is apart.
 func (a args) str(n int) string {
 	if n <= len(a.v) {
 		if s, ok := a.v[n-1].(lua.LString); ok {
@@ -220,7 +242,7 @@ func (a args) newString(s string) lua.LValue {
 		return shortString(s)
 	}
 	a.m().Charge(a.L, int64(len(s))+stringCost)
-	return lua.LString(strings.Clone(s))
+	return layout.NewString(s)
 }
 
 // oneByte holds the strings of one byte, made once.
@@ -278,14 +300,7 @@ func relative(i int64, n int) int64 {
 // slice returns the 0-based half-open range of positions i to j of a string of n
 // bytes; i and j are as in string.sub.
 func slice(i, j int64, n int) (from, to int) {
-	first := max(relative(i, n), 1)
-	last := j
-	switch {
-	case j > int64(n):
-		last = int64(n)
-	case j < 0:
-		last = relative(j, n)
-	}
+	first, last := max(relative(i, n), 1), min(relative(j, n), int64(n))
 	if first > last {
 		return 0, 0
 	}

@@ -34,7 +34,8 @@ func baseTable() *lua.LTable {
 	return t
 }
 
-func baseAssert(a args) int {
+func baseAssert(L *lua.LState) int {
+	a := argsOf(L)
 	if lua.LVAsBool(a.any(1)) {
 		return a.top()
 	}
@@ -44,7 +45,8 @@ func baseAssert(a args) int {
 	return raiseValue(a, a.get(2), 1)
 }
 
-func baseError(a args) int {
+func baseError(L *lua.LState) int {
+	a := argsOf(L)
 	return raiseValue(a, a.get(1), a.optInt(2, 1))
 }
 
@@ -69,23 +71,26 @@ func metatable(L *lua.LState, v lua.LValue) lua.LValue {
 	return lua.LNil
 }
 
-func baseGetMetatable(a args) int {
+func baseGetMetatable(L *lua.LState) int {
+	a := argsOf(L)
 	return a.push(metatable(a.L, a.any(1)))
 }
 
-func baseSetMetatable(a args) int {
+func baseSetMetatable(L *lua.LState) int {
+	a := argsOf(L)
 	t, mt := a.table(1), a.get(2)
-	if _, ok := mt.(*lua.LTable); !ok && (mt != lua.LNil || a.top() < 2) {
+	if _, ok := mt.(*lua.LTable); !ok && (!isNil(mt) || a.top() < 2) {
 		a.typeError(2, "nil or table")
 	}
-	if a.L.GetMetaField(t, "__metatable") != lua.LNil {
+	if !isNil(a.L.GetMetaField(t, "__metatable")) {
 		a.errorf("cannot change a protected metatable")
 	}
 	t.Metatable = mt
 	return a.push(t)
 }
 
-func baseIpairs(a args) int {
+func baseIpairs(L *lua.LState) int {
+	a := argsOf(L)
 	v := a.any(1)
 	a.L.Push(ipairsStep)
 	a.L.Push(v)
@@ -93,10 +98,11 @@ func baseIpairs(a args) int {
 	return 3
 }
 
-var ipairsStep = function("ipairs", func(a args) int {
+var ipairsStep = function("ipairs", func(L *lua.LState) int {
+	a := argsOf(L)
 	i := a.int(2) + 1
 	v := index(a, a.get(1), i)
-	if v == lua.LNil {
+	if isNil(v) {
 		return a.push(lua.LNil)
 	}
 	a.L.Push(number.FromInt(i))
@@ -106,19 +112,20 @@ var ipairsStep = function("ipairs", func(a args) int {
 
 var nextFunction = function("next", baseNext)
 
-func baseNext(a args) int {
+func baseNext(L *lua.LState) int {
+	a := argsOf(L)
 	t, key := a.table(1), a.get(2)
 	array, at := layout.Array(t), 0
 	n, isNumber := key.(lua.LNumber)
 	switch {
-	case key == lua.LNil:
+	case isNil(key):
 	case isNumber && n >= 1 && n <= lua.LNumber(len(array)) && n == lua.LNumber(int(n)):
 		at = int(n)
 	default:
 		return nextHash(a, t, afterKey(a, t, key))
 	}
 	for ; at < len(array); at++ {
-		if array[at] != lua.LNil {
+		if !isNil(array[at]) {
 			a.L.Push(lua.LNumber(at + 1))
 			a.L.Push(array[at])
 			return 2
@@ -146,7 +153,7 @@ func afterKey(a args, t *lua.LTable, key lua.LValue) int {
 func nextHash(a args, t *lua.LTable, at int) int {
 	keys := layout.Keys(t)
 	for ; at < len(keys); at++ {
-		if v := t.RawGetH(keys[at]); v != lua.LNil {
+		if v := t.RawGetH(keys[at]); !isNil(v) {
 			a.L.Push(keys[at])
 			a.L.Push(v)
 			return 2
@@ -158,9 +165,10 @@ func nextHash(a args, t *lua.LTable, at int) int {
 	return a.push(lua.LNil)
 }
 
-func basePairs(a args) int {
+func basePairs(L *lua.LState) int {
+	a := argsOf(L)
 	v := a.any(1)
-	if f := a.L.GetMetaField(v, "__pairs"); f != lua.LNil {
+	if f := a.L.GetMetaField(v, "__pairs"); !isNil(f) {
 		a.L.Push(f)
 		a.L.Push(v)
 		a.L.Call(1, 3)
@@ -172,11 +180,13 @@ func basePairs(a args) int {
 	return 3
 }
 
-func basePcall(a args) int {
+func basePcall(L *lua.LState) int {
+	a := argsOf(L)
 	return a.protected(a.any(1), 2, lua.LNil)
 }
 
-func baseXpcall(a args) int {
+func baseXpcall(L *lua.LState) int {
+	a := argsOf(L)
 	return a.protected(a.get(1), 3, a.function(2))
 }
 
@@ -206,7 +216,8 @@ func (a args) protected(f lua.LValue, first int, handler lua.LValue) int {
 	return len(results) + 1
 }
 
-func basePrint(a args) int {
+func basePrint(L *lua.LState) int {
+	a := argsOf(L)
 	b := buffer{a: a}
 	for i := 1; i <= a.top(); i++ {
 		if i > 1 {
@@ -219,7 +230,8 @@ func basePrint(a args) int {
 	return 0
 }
 
-func baseRawEqual(a args) int {
+func baseRawEqual(L *lua.LState) int {
+	a := argsOf(L)
 	x, y := a.any(1), a.any(2)
 	equal := a.L.RawEqual(x, y)
 	if !equal && isNumber(x) && isNumber(y) {
@@ -229,11 +241,13 @@ func baseRawEqual(a args) int {
 	return a.push(lua.LBool(equal))
 }
 
-func baseRawGet(a args) int {
+func baseRawGet(L *lua.LState) int {
+	a := argsOf(L)
 	return a.push(a.table(1).RawGet(a.any(2)))
 }
 
-func baseRawLen(a args) int {
+func baseRawLen(L *lua.LState) int {
+	a := argsOf(L)
 	switch v := a.get(1).(type) {
 	case *lua.LTable:
 		return a.push(lua.LNumber(length(a, v)))
@@ -244,13 +258,15 @@ func baseRawLen(a args) int {
 	return 0
 }
 
-func baseRawSet(a args) int {
+func baseRawSet(L *lua.LState) int {
+	a := argsOf(L)
 	t := a.table(1)
 	setRaw(a, t, a.any(2), a.any(3))
 	return a.push(t)
 }
 
-func baseSelect(a args) int {
+func baseSelect(L *lua.LState) int {
+	a := argsOf(L)
 	top := a.top()
 	if s, ok := a.get(1).(lua.LString); ok && s == "#" {
 		return a.push(lua.LNumber(top - 1))
@@ -268,7 +284,8 @@ func baseSelect(a args) int {
 	return top - int(n)
 }
 
-func baseToNumber(a args) int {
+func baseToNumber(L *lua.LState) int {
+	a := argsOf(L)
 	v := a.any(1)
 	if a.none(2) {
 		if s, ok := v.(lua.LString); ok {
@@ -296,7 +313,8 @@ func baseToNumber(a args) int {
 	return a.push(n)
 }
 
-func baseToString(a args) int {
+func baseToString(L *lua.LState) int {
+	a := argsOf(L)
 	v := a.any(1)
 	if v.Type() == lua.LTString {
 		return a.push(v)
@@ -322,7 +340,7 @@ func (a args) toString(v lua.LValue) string {
 }
 
 func (a args) objectText(v lua.LValue) string {
-	if f := a.L.GetMetaField(v, "__tostring"); f != lua.LNil {
+	if f := a.L.GetMetaField(v, "__tostring"); !isNil(f) {
 		s, ok := number.ToString(a.call(f, v))
 		if !ok {
 			a.errorf("'__tostring' must return a string")
@@ -335,7 +353,8 @@ func (a args) objectText(v lua.LValue) string {
 	return v.String()
 }
 
-func baseType(a args) int {
+func baseType(L *lua.LState) int {
+	a := argsOf(L)
 	return a.push(typeNames[number.TypeName(a.any(1))])
 }
 

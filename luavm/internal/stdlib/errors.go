@@ -80,7 +80,7 @@ func errorf(L *lua.LState, format string, a ...any) {
 // runError raises what the interpreter itself raises: with the position of the
 // code that has the operator, and without one inside a library function.
 func (a args) runError(format string, v ...any) {
-	if a.f.op {
+	if a.identity().op {
 		errorf(a.L, format, v...)
 	}
 	raise(a.L, fmt.Sprintf(format, v...))
@@ -118,9 +118,9 @@ func (a args) argError(n int, text string) {
 	}
 	switch name {
 	case "":
-		name = a.f.name
+		name = a.identity().name
 	case unnamed:
-		name = shortName(a.f.name)
+		name = shortName(a.identity().name)
 	}
 	errorf(L, "bad argument #%d to '%s' (%s)", n, quote(name), text)
 }

@@ -36,7 +36,8 @@ func (s spec) has(flag byte) bool {
 	return s.flags>>strings.IndexByte(flagsFloat, flag)&1 != 0
 }
 
-func stringFormat(a args) int {
+func stringFormat(L *lua.LState) int {
+	a := argsOf(L)
 	f := a.str(1)
 	a.burn(int64(len(f)) >> 1)
 	out := buffer{a: a}

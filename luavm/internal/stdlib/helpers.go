@@ -19,10 +19,22 @@ var helpers = sync.OnceValue(func() *[syntax.NumHelpers]*lua.LFunction {
 	h := &[syntax.NumHelpers]*lua.LFunction{
 		syntax.Concat: operation("concat", helperConcat),
 		syntax.Eq:     operation("eq", helperEq),
-		syntax.Lt:     operation("lt", func(a args) int { return a.push(lua.LBool(less(a, a.get(1), a.get(2)))) }),
-		syntax.Le:     operation("le", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(1), a.get(2)))) }),
-		syntax.Gt:     operation("gt", func(a args) int { return a.push(lua.LBool(less(a, a.get(2), a.get(1)))) }),
-		syntax.Ge:     operation("ge", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(2), a.get(1)))) }),
+		syntax.Lt: operation("lt", func(L *lua.LState) int {
+			a := argsOf(L)
+			return a.push(lua.LBool(less(a, a.get(1), a.get(2))))
+		}),
+		syntax.Le: operation("le", func(L *lua.LState) int {
+			a := argsOf(L)
+			return a.push(lua.LBool(lessEqual(a, a.get(1), a.get(2))))
+		}),
+		syntax.Gt: operation("gt", func(L *lua.LState) int {
+			a := argsOf(L)
+			return a.push(lua.LBool(less(a, a.get(2), a.get(1))))
+		}),
+		syntax.Ge: operation("ge", func(L *lua.LState) int {
+			a := argsOf(L)
+			return a.push(lua.LBool(lessEqual(a, a.get(2), a.get(1))))
+		}),
 		syntax.For:    operation("for", helperFor),
 		syntax.Append: operation("append", helperAppend),
 		syntax.Close:  operation("close", helperClose),
@@ -42,26 +54,23 @@ var helpers = sync.OnceValue(func() *[syntax.NumHelpers]*lua.LFunction {
 // operator makes the function of an operator, with a short way for what is by
 // far the most frequent: two plain integers.
 func operator(op number.Op) *lua.LFunction {
-	general := operation(op.Event()[2:], func(a args) int {
-		return a.push(a.arith(op, a.get(1), a.get(a.top())))
-	}).GFunction
-	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
-		x, ok1 := L.Get(1).(lua.LNumber)
-		y, ok2 := L.Get(-1).(lua.LNumber)
-		if !ok1 || !ok2 {
-			return general(L)
+	return operation(op.Event()[2:], func(L *lua.LState) int {
+		a := argsOf(L)
+		x, y := a.get(1), a.get(a.top())
+		if m, ok := x.(lua.LNumber); ok {
+			if n, ok := y.(lua.LNumber); ok {
+				if v, err := number.Arith(op, m, n); err == nil {
+					return a.push(v)
+				}
+			}
 		}
-		v, err := number.Arith(op, x, y)
-		if err != nil {
-			return general(L)
-		}
-		L.Push(v)
-		return 1
-	}}
+		return a.push(a.arith(op, x, y))
+	})
 }
 
 // helperConcat joins its arguments from the right.
-func helperConcat(a args) int {
+func helperConcat(L *lua.LState) int {
+	a := argsOf(L)
 	n := a.top()
 	var few [8]string
 	parts := few[:0]
@@ -93,7 +102,8 @@ func concatPairs(a args, n int) int {
 	return a.push(v)
 }
 
-func helperEq(a args) int {
+func helperEq(L *lua.LState) int {
+	a := argsOf(L)
 	x, y := a.get(1), a.get(2)
 	if s, ok := x.(lua.LString); ok {
 		a.burn(int64(len(s)) >> 8)
@@ -109,14 +119,15 @@ func helperEq(a args) int {
 		return a.push(lua.LFalse)
 	}
 	f := binaryMeta(a.L, "__eq", x, y)
-	if f == lua.LNil {
+	if isNil(f) {
 		return a.push(lua.LFalse)
 	}
 	return a.push(lua.LBool(lua.LVAsBool(a.call(f, x, y))))
 }
 
 // helperFor checks the values of a numeric for, in the order of Lua's checks.
-func helperFor(a args) int {
+func helperFor(L *lua.LState) int {
+	a := argsOf(L)
 	init, limit, step := a.get(1), a.get(2), a.get(3)
 	if isInteger(init) && isInteger(step) && step == lua.LValue(lua.LNumber(0)) {
 		a.errorf("'for' step is zero")
@@ -169,7 +180,8 @@ func (a args) forNumber(v lua.LValue, what string) lua.LValue {
 	return n
 }
 
-func helperAppend(a args) int {
+func helperAppend(L *lua.LState) int {
+	a := argsOf(L)
 	t, n := a.table(1), clampInt(a.int(2))
 	count := a.top() - 2
 	a.burn(int64(count))
@@ -181,12 +193,13 @@ func helperAppend(a args) int {
 }
 
 // helperClose runs the rest of a block whose variable is to be closed.
-func helperClose(a args) int {
+func helperClose(L *lua.LState) int {
+	a := argsOf(L)
 	v, body := a.get(1), a.get(3)
 	closer := lua.LNil
 	if lua.LVAsBool(v) {
 		closer = objectMeta(a.L, v, "__close")
-		if closer == lua.LNil {
+		if isNil(closer) {
 			a.errorf("variable '%s' got a non-closable value", quote(a.str(2)))
 		}
 	}
@@ -199,7 +212,7 @@ func helperClose(a args) int {
 	if !ok {
 		cause = err
 	}
-	if closer != lua.LNil {
+	if !isNil(closer) {
 		a.call(closer, v, cause)
 	}
 	if !ok {
@@ -227,7 +240,8 @@ func packValues(a args, values []lua.LValue) *lua.LTable {
 	return t
 }
 
-func helperSpread(a args) int {
+func helperSpread(L *lua.LState) int {
+	a := argsOf(L)
 	packed := a.table(1)
 	n, _ := packed.RawGetInt(1).(lua.LNumber)
 	at := a.results(int64(n))
@@ -240,7 +254,8 @@ func helperSpread(a args) int {
 	return int(n)
 }
 
-func helperInt(a args) int {
+func helperInt(L *lua.LState) int {
+	a := argsOf(L)
 	v, ok := number.Parse(a.str(1))
 	if !ok {
 		a.errorf("malformed number near '%s'", quote(a.str(1)))

@@ -50,16 +50,25 @@ func mathTable() *lua.LTable {
 }
 
 // mathFunction makes a library function of one on floats.
-func mathFunction(f func(float64) float64) func(args) int {
-	return func(a args) int { return a.push(lua.LNumber(f(a.float(1)))) }
+func mathFunction(f func(float64) float64) lua.LGFunction {
+	return func(L *lua.LState) int {
+		a := argsOf(L)
+		return a.push(lua.LNumber(f(a.float(1))))
+	}
 }
 
 // positiveNaN is what acos and asin give in C, unlike the other functions.
 var positiveNaN = math.Float64frombits(0x7ff8 << 48)
 
-func mathAcos(a args) int { return a.push(arc(math.Acos, a.float(1))) }
+func mathAcos(L *lua.LState) int {
+	a := argsOf(L)
+	return a.push(arc(math.Acos, a.float(1)))
+}
 
-func mathAsin(a args) int { return a.push(arc(math.Asin, a.float(1))) }
+func mathAsin(L *lua.LState) int {
+	a := argsOf(L)
+	return a.push(arc(math.Asin, a.float(1)))
+}
 
 func arc(f func(float64) float64, x float64) lua.LNumber {
 	if x < -1 || x > 1 {
@@ -68,7 +77,8 @@ func arc(f func(float64) float64, x float64) lua.LNumber {
 	return lua.LNumber(f(x))
 }
 
-func mathAtan(a args) int {
+func mathAtan(L *lua.LState) int {
+	a := argsOf(L)
 	x := 1.0
 	if !a.none(2) {
 		x = a.float(2)
@@ -76,7 +86,8 @@ func mathAtan(a args) int {
 	return a.push(lua.LNumber(math.Atan2(a.float(1), x)))
 }
 
-func mathAbs(a args) int {
+func mathAbs(L *lua.LState) int {
+	a := argsOf(L)
 	switch n := a.number(1).(type) {
 	case number.Int:
 		if n < 0 {
@@ -92,14 +103,16 @@ func mathAbs(a args) int {
 // ceil and floor leave floats beyond 2^53 floats, though they fit into integers: a
 // boxed result would differ from the argument. Adding 0 makes -0 a 0.
 
-func mathCeil(a args) int {
+func mathCeil(L *lua.LState) int {
+	a := argsOf(L)
 	if f, ok := a.get(1).(lua.LNumber); ok {
 		return a.push(lua.LNumber(math.Ceil(float64(f)) + 0))
 	}
 	return mathRound(a, math.Ceil)
 }
 
-func mathFloor(a args) int {
+func mathFloor(L *lua.LState) int {
+	a := argsOf(L)
 	if f, ok := a.get(1).(lua.LNumber); ok {
 		return a.push(lua.LNumber(math.Floor(float64(f)) + 0))
 	}
@@ -115,7 +128,8 @@ func mathRound(a args, f func(float64) float64) int {
 	return a.push(n)
 }
 
-func mathFmod(a args) int {
+func mathFmod(L *lua.LState) int {
+	a := argsOf(L)
 	x, y := a.number(1), a.number(2)
 	_, boxed1 := x.(number.Int)
 	_, boxed2 := y.(number.Int)
@@ -133,7 +147,8 @@ func mathFmod(a args) int {
 	return a.push(number.FromInt(i % j)) // i % -1 is 0 in Go, without overflow
 }
 
-func mathLog(a args) int {
+func mathLog(L *lua.LState) int {
+	a := argsOf(L)
 	x := a.float(1)
 	if a.none(2) {
 		return a.push(lua.LNumber(logarithm(x)))
@@ -150,18 +165,21 @@ func mathLog(a args) int {
 
 // The functions that 5.4 has for compatibility only, but builds usually offer.
 
-func mathPow(a args) int {
+func mathPow(L *lua.LState) int {
+	a := argsOf(L)
 	return a.push(lua.LNumber(math.Pow(a.float(1), a.float(2))))
 }
 
-func mathFrexp(a args) int {
+func mathFrexp(L *lua.LState) int {
+	a := argsOf(L)
 	fraction, exponent := math.Frexp(a.float(1))
 	a.L.Push(lua.LNumber(fraction))
 	a.L.Push(lua.LNumber(exponent))
 	return 2
 }
 
-func mathLdexp(a args) int {
+func mathLdexp(L *lua.LState) int {
+	a := argsOf(L)
 	exponent := min(max(a.int(2), -1<<20), 1<<20)
 	return a.push(lua.LNumber(math.Ldexp(a.float(1), int(exponent))))
 }
@@ -186,11 +204,13 @@ func log10(x float64) float64 {
 	return y
 }
 
-func mathMax(a args) int {
+func mathMax(L *lua.LState) int {
+	a := argsOf(L)
 	return mathBest(a, func(v, best lua.LValue) bool { return less(a, best, v) })
 }
 
-func mathMin(a args) int {
+func mathMin(L *lua.LState) int {
+	a := argsOf(L)
 	return mathBest(a, func(v, best lua.LValue) bool { return less(a, v, best) })
 }
 
@@ -209,7 +229,8 @@ func mathBest(a args, better func(v, best lua.LValue) bool) int {
 	return a.push(best)
 }
 
-func mathModf(a args) int {
+func mathModf(L *lua.LState) int {
+	a := argsOf(L)
 	n := a.number(1)
 	f, boxed := n.(lua.LNumber)
 	if !boxed {
@@ -227,7 +248,8 @@ func mathModf(a args) int {
 	return 2
 }
 
-func mathRandom(a args) int {
+func mathRandom(L *lua.LState) int {
+	a := argsOf(L)
 	r := a.m().Rand()
 	var low, up int64
 	switch a.top() {
@@ -249,7 +271,8 @@ func mathRandom(a args) int {
 	return a.push(number.FromInt(low + int64(r.Below(uint64(up)-uint64(low)))))
 }
 
-func mathRandomSeed(a args) int {
+func mathRandomSeed(L *lua.LState) int {
+	a := argsOf(L)
 	var x, y uint64
 	if a.top() == 0 {
 		x, y = uint64(time.Now().UnixNano()), a.m().Rand().Next()
@@ -262,7 +285,8 @@ func mathRandomSeed(a args) int {
 	return 2
 }
 
-func mathToInteger(a args) int {
+func mathToInteger(L *lua.LState) int {
+	a := argsOf(L)
 	v, ok := number.Coerce(a.any(1))
 	if !ok {
 		return a.push(lua.LNil)
@@ -274,7 +298,8 @@ func mathToInteger(a args) int {
 	return a.push(number.FromInt(i))
 }
 
-func mathType(a args) int {
+func mathType(L *lua.LState) int {
+	a := argsOf(L)
 	switch n := a.any(1).(type) {
 	case number.Int:
 		return a.push(integerName)
@@ -292,6 +317,7 @@ var (
 	floatName   = lua.LValue(lua.LString("float"))
 )
 
-func mathUlt(a args) int {
+func mathUlt(L *lua.LState) int {
+	a := argsOf(L)
 	return a.push(lua.LBool(uint64(a.int(1)) < uint64(a.int(2))))
 }

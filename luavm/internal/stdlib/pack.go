@@ -152,7 +152,8 @@ func (p *packState) next(total int64) (kind int, size, padding int64) {
 	return kind, size, (align - total&(align-1)) & (align - 1)
 }
 
-func stringPack(a args) int {
+func stringPack(L *lua.LState) int {
+	a := argsOf(L)
 	p := newPackState(a)
 	out := buffer{a: a}
 	arg := 1
@@ -253,7 +254,8 @@ func (b *buffer) float(x float64, size int64, little bool) {
 	b.integer(int64(bits), false, size, little)
 }
 
-func stringPackSize(a args) int {
+func stringPackSize(L *lua.LState) int {
+	a := argsOf(L)
 	p := newPackState(a)
 	total := int64(0)
 	for p.more() {
@@ -269,7 +271,8 @@ func stringPackSize(a args) int {
 	return a.push(number.FromInt(total))
 }
 
-func stringUnpack(a args) int {
+func stringUnpack(L *lua.LState) int {
+	a := argsOf(L)
 	p := newPackState(a)
 	data := a.str(2)
 	init := findStart(a.optInt(3, 1), len(data))

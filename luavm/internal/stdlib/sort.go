@@ -20,7 +20,8 @@ type sorter struct {
 // largeArray is the size from which on the pivot is not simply the middle.
 const largeArray = 100
 
-func tableSort(a args) int {
+func tableSort(L *lua.LState) int {
+	a := argsOf(L)
 	t := a.list(1, "__index", "__newindex", "__len")
 	n := lengthOf(a, t)
 	if n < 2 {
@@ -45,7 +46,7 @@ func tableSort(a args) int {
 
 // load copies the list.
 func (s *sorter) load(list lua.LValue) {
-	if t, ok := list.(*lua.LTable); ok && t.Metatable == lua.LNil && len(layout.Array(t)) >= len(s.v) {
+	if t, ok := list.(*lua.LTable); ok && isNil(t.Metatable) && len(layout.Array(t)) >= len(s.v) {
 		copy(s.v, layout.Array(t))
 		s.a.m().Burn(s.a.L, int64(len(s.v))>>3)
 		return
@@ -58,7 +59,7 @@ func (s *sorter) load(list lua.LValue) {
 
 // store writes the sorted values back.
 func (s *sorter) store(list lua.LValue) {
-	if t, ok := list.(*lua.LTable); ok && t.Metatable == lua.LNil && len(layout.Array(t)) >= len(s.v) {
+	if t, ok := list.(*lua.LTable); ok && isNil(t.Metatable) && len(layout.Array(t)) >= len(s.v) {
 		copy(layout.Array(t), s.v)
 		return
 	}

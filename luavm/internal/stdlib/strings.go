@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"clm/luavm/internal/layout"
 )
 
 func stringTable() *lua.LTable {
@@ -28,7 +30,8 @@ func stringTable() *lua.LTable {
 	})
 }
 
-func stringByte(a args) int {
+func stringByte(L *lua.LState) int {
+	a := argsOf(L)
 	s := a.str(1)
 	i := a.optInt(2, 1)
 	from, to := slice(i, a.optInt(3, i), len(s))
@@ -48,21 +51,21 @@ func stringByte(a args) int {
 	return to - from
 }
 
-func stringChar(a args) int {
-	a.m().Charge(a.L, int64(a.top())+stringCost)
-	var b strings.Builder
-	b.Grow(a.top())
-	for i := range a.v {
+func stringChar(L *lua.LState) int {
+	a := argsOf(L)
+	b := a.bytes(a.top())
+	for i := range b {
 		c := a.int(i + 1)
 		if c < 0 || c > 255 {
 			a.argError(i+1, "value out of range")
 		}
-		b.WriteByte(byte(c))
+		b[i] = byte(c)
 	}
-	return a.push(lua.LString(b.String()))
+	return a.push(layout.StringOf(b))
 }
 
-func stringLen(a args) int {
+func stringLen(L *lua.LState) int {
+	a := argsOf(L)
 	return a.push(lua.LNumber(len(a.str(1))))
 }
 
@@ -78,56 +81,44 @@ var toLower, toUpper = func() (lower, upper [256]byte) {
 	return lower, upper
 }()
 
-func stringLower(a args) int { return a.translate(&toLower) }
+func stringLower(L *lua.LState) int { return argsOf(L).translate(&toLower) }
 
-func stringUpper(a args) int { return a.translate(&toUpper) }
+func stringUpper(L *lua.LState) int { return argsOf(L).translate(&toUpper) }
 
 func (a args) translate(table *[256]byte) int {
-	return a.rebuild(func(s string, chunk []byte) {
-		for i := range chunk {
-			chunk[i] = table[s[i]]
-		}
-	}, false)
-}
-
-func stringReverse(a args) int {
-	return a.rebuild(func(s string, chunk []byte) {
-		for i := range chunk {
-			chunk[i] = s[len(s)-1-i]
-		}
-	}, true)
-}
-
-// rebuild makes a string of the length of argument 1, a chunk at a time: f fills
-// one from a part of the argument, of which the last comes first if backward.
-func (a args) rebuild(f func(s string, chunk []byte), backward bool) int {
 	s := a.str(1)
-	a.m().Charge(a.L, int64(len(s))+stringCost)
-	a.burn(int64(len(s)) >> 4)
-	var chunk [256]byte
-	var b strings.Builder
-	b.Grow(len(s))
-	for s != "" {
-		n := min(len(s), len(chunk))
-		part := s[:n]
-		if backward {
-			part, s = s[len(s)-n:], s[:len(s)-n]
-		} else {
-			s = s[n:]
-		}
-		f(part, chunk[:n])
-		b.Write(chunk[:n])
+	b := a.bytes(len(s))
+	for i := range b {
+		b[i] = table[s[i]]
 	}
-	return a.push(lua.LString(b.String()))
+	return a.push(layout.StringOf(b))
 }
 
-func stringRep(a args) int {
+func stringReverse(L *lua.LState) int {
+	a := argsOf(L)
+	s := a.str(1)
+	b := a.bytes(len(s))
+	for i := range b {
+		b[i] = s[len(s)-1-i]
+	}
+	return a.push(layout.StringOf(b))
+}
+
+// bytes makes room for a string of n bytes that are written one by one.
+func (a args) bytes(n int) []byte {
+	a.m().Charge(a.L, int64(n)+stringCost)
+	a.burn(int64(n) >> 4)
+	return make([]byte, n)
+}
+
+func stringRep(L *lua.LState) int {
+	a := argsOf(L)
 	s, n, sep := a.str(1), a.int(2), a.optStr(3, "")
 	if n <= 0 || len(s)+len(sep) == 0 {
 		return a.push(emptyString)
 	}
 	each := int64(len(s) + len(sep))
-	if each > math.MaxInt32/n {
+	if n > math.MaxInt32 || each > math.MaxInt32 || each*n > math.MaxInt32 {
 		a.errorf("resulting string too large")
 	}
 	total := each*n - int64(len(sep))
@@ -146,7 +137,8 @@ func stringRep(a args) int {
 	return a.push(lua.LString(b.String()))
 }
 
-func stringSub(a args) int {
+func stringSub(L *lua.LState) int {
+	a := argsOf(L)
 	s := a.str(1)
 	from, to := slice(a.int(2), a.optInt(3, -1), len(s))
 	if from == 0 && to == len(s) {
@@ -157,9 +149,15 @@ func stringSub(a args) int {
 	return a.push(a.newString(s[from:to]))
 }
 
-func stringFind(a args) int { return findOrMatch(a, true) }
+func stringFind(L *lua.LState) int {
+	a := argsOf(L)
+	return findOrMatch(a, true)
+}
 
-func stringMatch(a args) int { return findOrMatch(a, false) }
+func stringMatch(L *lua.LState) int {
+	a := argsOf(L)
+	return findOrMatch(a, false)
+}
 
 // findStart converts the init argument of find, match and gmatch to an offset,
 // which may lie one past the end's successor.
@@ -206,15 +204,14 @@ func findPlain(a args, s, p string, from int) int {
 	return 2
 }
 
-var gmatchStep = identity{name: "for iterator"}
-
-func stringGmatch(a args) int {
+func stringGmatch(L *lua.LState) int {
+	a := argsOf(L)
 	s, p := a.str(1), a.str(2)
 	init := findStart(a.optInt(3, 1), len(s))
 	a.m().Charge(a.L, 400)
 	at, last := int(min(init, int64(len(s)+1))), -1
 	step := func(L *lua.LState) int {
-		m := matcher{a: args{L: L, f: &gmatchStep}, src: s, pat: p}
+		m := matcher{a: args{L: L}, src: s, pat: p}
 		for at <= len(s) {
 			b, e := m.search(at, 0, false)
 			m.done()
@@ -234,7 +231,8 @@ func stringGmatch(a args) int {
 	return a.push(a.L.NewClosure(step, lua.LString(s), lua.LString(p)))
 }
 
-func stringGsub(a args) int {
+func stringGsub(L *lua.LState) int {
+	a := argsOf(L)
 	s, p, repl := a.str(1), a.str(2), a.get(3)
 	switch repl.(type) {
 	case lua.LString, *lua.LTable, *lua.LFunction:
@@ -308,7 +306,7 @@ func (g *gsub) replace(b, e int) {
 		return
 	case *lua.LTable:
 		v = r.RawGet(g.capture(0, b, e))
-		if v == lua.LNil && r.Metatable != lua.LNil {
+		if isNil(v) && !isNil(r.Metatable) {
 			v = g.a.L.GetTable(r, g.capture(0, b, e))
 		}
 	default:

@@ -28,14 +28,15 @@ func (a args) list(n int, events ...string) lua.LValue {
 		return v
 	}
 	for _, e := range events {
-		if objectMeta(a.L, v, e) == lua.LNil {
+		if isNil(objectMeta(a.L, v, e)) {
 			a.typeError(n, "table")
 		}
 	}
 	return v
 }
 
-func tableConcat(a args) int {
+func tableConcat(L *lua.LState) int {
+	a := argsOf(L)
 	t := a.list(1, "__index", "__len")
 	n := int64(0)
 	if a.none(4) {
@@ -81,10 +82,17 @@ func (b *buffer) reserve(t lua.LValue, sep string, i, j int64) {
 	}
 }
 
-func tableInsert(a args) int {
-	if plain, ok := a.get(1).(*lua.LTable); ok && a.top() == 2 && plain.Metatable == lua.LNil && a.get(2) != lua.LNil {
-		appendPlain(a, plain, a.get(2))
-		return 0
+func tableInsert(L *lua.LState) int {
+	a := argsOf(L)
+	if plain, ok := a.get(1).(*lua.LTable); ok && isNil(plain.Metatable) {
+		switch v := a.get(a.top()); {
+		case isNil(v):
+		case a.top() == 2:
+			appendPlain(a, plain, v)
+			return 0
+		case a.top() == 3 && insertPlain(a, plain, a.int(2), v):
+			return 0
+		}
 	}
 	t := a.list(1, "__index", "__newindex", "__len")
 	e := int64(uint64(lengthOf(a, t)) + 1) // wraps like Lua's
@@ -96,50 +104,58 @@ func tableInsert(a args) int {
 		if uint64(pos)-1 >= uint64(e) {
 			a.argError(2, "position out of bounds")
 		}
-		if !insertPlain(a, t, pos, e) {
-			for i := e; i > pos; i-- {
-				a.m().Burn(a.L, 4)
-				setIndex(a, t, i, index(a, t, i-1))
-			}
-			setIndex(a, t, pos, a.get(3))
+		for i := e; i > pos; i-- {
+			a.m().Burn(a.L, 4)
+			setIndex(a, t, i, index(a, t, i-1))
 		}
+		setIndex(a, t, pos, a.get(3))
 	default:
 		a.errorf("wrong number of arguments to 'insert'")
 	}
 	return 0
 }
 
-// appendPlain puts v behind the last element of a table without metatable.
-func appendPlain(a args, t *lua.LTable, v lua.LValue) {
-	n, array := length(a, t), layout.Array(t)
-	if n < int64(len(array)) {
-		array[n] = v
-		return
-	}
-	if len(array) == cap(array) {
-		a.m().Store(a.L, t, lua.LNumber(n+1))
-	}
-	t.RawSetInt(int(n)+1, v)
-}
-
-// insertPlain moves the elements of a table without metatable in one go.
-func insertPlain(a args, v lua.LValue, pos, e int64) bool {
-	t, ok := v.(*lua.LTable)
-	if !ok || t.Metatable != lua.LNil || e-1 > int64(len(layout.Array(t))) || a.get(3) == lua.LNil {
+// insertPlain inserts v, not nil, into a table without metatable, moving elements
+// in one go; a wrong position it reports.
+func insertPlain(a args, t *lua.LTable, pos int64, v lua.LValue) bool {
+	n := length(a, t)
+	if pos < 1 || pos > n+1 {
 		return false
 	}
-	a.burn((e - pos) >> 3)
-	appendPlain(a, t, a.get(3)) // makes room
+	a.burn((n - pos) >> 3)
+	appendPlain(a, t, v) // makes room
 	array := layout.Array(t)
-	if e > int64(len(array)) {
-		return false
-	}
-	copy(array[pos:e], array[pos-1:e-1])
-	array[pos-1] = a.get(3)
+	copy(array[pos:n+1], array[pos-1:n])
+	array[pos-1] = v
 	return true
 }
 
-func tableRemove(a args) int {
+// appendPlain puts v behind the last element of a table without metatable.
+func appendPlain(a args, t *lua.LTable, v lua.LValue) {
+	array := layout.Array(t)
+	n := len(array)
+	if n > 0 && isNil(array[n-1]) {
+		n = int(length(a, t))
+		array[n] = v
+		return
+	}
+	if n == cap(array) {
+		a.m().Store(a.L, t, lua.LNumber(n+1))
+	}
+	t.RawSetInt(n+1, v)
+}
+
+func tableRemove(L *lua.LState) int {
+	a := argsOf(L)
+	if plain, ok := a.get(1).(*lua.LTable); ok && isNil(plain.Metatable) && a.top() == 1 {
+		array := layout.Array(plain)
+		if n := len(array); n > 0 && !isNil(array[n-1]) {
+			v := array[n-1]
+			array[n-1] = lua.LNil
+			plain.Remove(n)
+			return a.push(v)
+		}
+	}
 	t := a.list(1, "__index", "__newindex", "__len")
 	size := lengthOf(a, t)
 	pos := a.optInt(2, size)
@@ -147,7 +163,7 @@ func tableRemove(a args) int {
 		a.argError(1, "position out of bounds") // Lua counts like this
 	}
 	v := index(a, t, pos)
-	if plain, ok := t.(*lua.LTable); ok && plain.Metatable == lua.LNil && pos >= 1 && pos <= size {
+	if plain, ok := t.(*lua.LTable); ok && isNil(plain.Metatable) && pos >= 1 && pos <= size {
 		removePlain(a, plain, int(pos), int(size))
 		return a.push(v)
 	}
@@ -171,7 +187,8 @@ func removePlain(a args, t *lua.LTable, pos, size int) {
 	}
 }
 
-func tableMove(a args) int {
+func tableMove(L *lua.LState) int {
+	a := argsOf(L)
 	f, e, t := a.int(2), a.int(3), a.int(4)
 	at := 1
 	if !a.none(5) {
@@ -203,7 +220,8 @@ func tableMove(a args) int {
 	return a.push(to)
 }
 
-func tablePack(a args) int {
+func tablePack(L *lua.LState) int {
+	a := argsOf(L)
 	n := a.top()
 	a.burn(int64(n))
 	a.m().Charge(a.L, int64(n)*16+600)
@@ -215,7 +233,8 @@ func tablePack(a args) int {
 	return a.push(t)
 }
 
-func tableUnpack(a args) int {
+func tableUnpack(L *lua.LState) int {
+	a := argsOf(L)
 	t, i := a.get(1), a.optInt(2, 1)
 	var last int64
 	if a.none(3) {
@@ -227,7 +246,7 @@ func tableUnpack(a args) int {
 		return 0
 	}
 	n := uint64(last) - uint64(i) // one less than the results
-	if plain, ok := t.(*lua.LTable); ok && n < fewResults && i >= 1 && last <= int64(len(layout.Array(plain))) && plain.Metatable == lua.LNil {
+	if plain, ok := t.(*lua.LTable); ok && n < fewResults && i >= 1 && last <= int64(len(layout.Array(plain))) && isNil(plain.Metatable) {
 		for _, v := range layout.Array(plain)[i-1 : last] {
 			a.L.Push(v)
 		}

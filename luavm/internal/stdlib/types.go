@@ -13,11 +13,18 @@ import (
 func typeTables() map[lua.LValueType]*lua.LTable {
 	shared := map[string]*lua.LFunction{
 		"__concat": operation("concat", metaConcat),
-		"__lt":     operation("lt", func(a args) int { return a.push(lua.LBool(less(a, a.get(1), a.get(2)))) }),
-		"__le":     operation("le", func(a args) int { return a.push(lua.LBool(lessEqual(a, a.get(1), a.get(2)))) }),
+		"__lt": operation("lt", func(L *lua.LState) int {
+			a := argsOf(L)
+			return a.push(lua.LBool(less(a, a.get(1), a.get(2))))
+		}),
+		"__le": operation("le", func(L *lua.LState) int {
+			a := argsOf(L)
+			return a.push(lua.LBool(lessEqual(a, a.get(1), a.get(2))))
+		}),
 	}
 	for _, op := range []number.Op{number.Add, number.Sub, number.Mul, number.Div, number.Mod, number.Pow, number.Unm} {
-		shared[op.Event()] = operation(op.Event()[2:], func(a args) int {
+		shared[op.Event()] = operation(op.Event()[2:], func(L *lua.LState) int {
+			a := argsOf(L)
 			return a.push(a.arith(op, a.get(1), a.get(a.top())))
 		})
 	}
@@ -59,7 +66,7 @@ func (a args) arith(op number.Op, x, y lua.LValue) lua.LValue {
 		return v
 	}
 	f := binaryMeta(a.L, op.Event(), x, y)
-	if f == lua.LNil {
+	if isNil(f) {
 		a.arithError(op, x, y)
 	}
 	return a.call(f, x, y)
@@ -100,7 +107,8 @@ func (a args) operandError(what string, v lua.LValue, n int) {
 	a.runError("attempt to %s a %s value%s", what, typeName(a.L, v), variableOf(a.L, n))
 }
 
-func metaConcat(a args) int {
+func metaConcat(L *lua.LState) int {
+	a := argsOf(L)
 	return a.push(a.concat(a.get(1), a.get(2), unknown))
 }
 
@@ -117,7 +125,7 @@ func (a args) concat(x, y lua.LValue, n int) lua.LValue {
 		return lua.LString(s + t)
 	}
 	f := binaryMeta(a.L, "__concat", x, y)
-	if f == lua.LNil {
+	if isNil(f) {
 		if ok1 {
 			x = y
 			if n != unknown {
@@ -129,17 +137,20 @@ func (a args) concat(x, y lua.LValue, n int) lua.LValue {
 	return a.call(f, x, y)
 }
 
-func metaIndex(a args) int {
+func metaIndex(L *lua.LState) int {
+	a := argsOf(L)
 	a.operandError("index", a.get(1), 1)
 	return 0
 }
 
-func metaCall(a args) int {
+func metaCall(L *lua.LState) int {
+	a := argsOf(L)
 	a.operandError("call", a.get(1), 0)
 	return 0
 }
 
-func metaLen(a args) int {
+func metaLen(L *lua.LState) int {
+	a := argsOf(L)
 	a.operandError("get length of", a.get(1), 1)
 	return 0
 }

@@ -71,7 +71,8 @@ func encodeUTF8(b []byte, code uint32) []byte {
 	return append(b, tail[i:]...)
 }
 
-func utf8Char(a args) int {
+func utf8Char(L *lua.LState) int {
+	a := argsOf(L)
 	out := buffer{a: a}
 	for i := 1; i <= a.top(); i++ {
 		c := a.int(i)
@@ -84,7 +85,8 @@ func utf8Char(a args) int {
 	return a.push(out.value())
 }
 
-func utf8Codepoint(a args) int {
+func utf8Codepoint(L *lua.LState) int {
+	a := argsOf(L)
 	s := a.str(1)
 	i := relative(a.optInt(2, 1), len(s))
 	j := relative(a.optInt(3, i), len(s))
@@ -116,7 +118,8 @@ func utf8Codepoint(a args) int {
 	return n
 }
 
-func utf8Len(a args) int {
+func utf8Len(L *lua.LState) int {
+	a := argsOf(L)
 	s := a.str(1)
 	i := relative(a.optInt(2, 1), len(s))
 	j := relative(a.optInt(3, -1), len(s))
@@ -143,7 +146,8 @@ func utf8Len(a args) int {
 	return a.push(lua.LNumber(n))
 }
 
-func utf8Offset(a args) int {
+func utf8Offset(L *lua.LState) int {
+	a := argsOf(L)
 	s, n := a.str(1), a.int(2)
 	def := int64(1)
 	if n < 0 {
@@ -185,7 +189,8 @@ func moveOffset(s string, i, n int64) (int64, bool) {
 	return i, n == 0
 }
 
-func utf8Codes(a args) int {
+func utf8Codes(L *lua.LState) int {
+	a := argsOf(L)
 	s := a.str(1)
 	step := utf8Strict
 	if lua.LVAsBool(a.get(2)) {
@@ -198,8 +203,14 @@ func utf8Codes(a args) int {
 }
 
 var (
-	utf8Strict = function("utf8.codes", func(a args) int { return utf8Step(a, false) })
-	utf8Lax    = function("utf8.codes", func(a args) int { return utf8Step(a, true) })
+	utf8Strict = function("utf8.codes", func(L *lua.LState) int {
+		a := argsOf(L)
+		return utf8Step(a, false)
+	})
+	utf8Lax = function("utf8.codes", func(L *lua.LState) int {
+		a := argsOf(L)
+		return utf8Step(a, true)
+	})
 )
 
 func utf8Step(a args, lax bool) int {

@@ -84,7 +84,7 @@ func (v *testVM) setTypeMeta(typ lua.LValueType, mt *lua.LTable) {
 
 func (v *testVM) thread() *lua.LState {
 	t, _ := v.root.NewThread()
-	t.SetContext(testContext{context.Background(), v, t, &boxed.Hook{}, v.calling})
+	t.SetContext(&testContext{context.Background(), v, t, &boxed.Hook{}, v.calling})
 	return t
 }
 
@@ -97,11 +97,11 @@ type testContext struct {
 	from *lua.LState
 }
 
-func (c testContext) Below() *lua.LState { return c.from }
+func (c *testContext) Below() *lua.LState { return c.from }
 
-func (c testContext) Meter() Meter { return c.v }
+func (c *testContext) Meter() Meter { return c.v }
 
-func (c testContext) Done() <-chan struct{} {
+func (c *testContext) Done() <-chan struct{} {
 	c.v.Burn(c.L, 1)
 	c.hook.Before(c.L)
 	return nil
