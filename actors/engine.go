@@ -118,9 +118,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 		if e.own {
 			e.opts.System.Shutdown()
 		}
-		if t, ok := e.opts.Transport.(*http.Transport); ok {
-			t.CloseIdleConnections()
-		}
+		closeIdle(e.opts.Transport)
 	})
 	if slow {
 		return fmt.Errorf("stop engine: event callbacks still run after %v", e.opts.Grace)
@@ -129,6 +127,14 @@ func (e *Engine) Stop(ctx context.Context) error {
 		return fmt.Errorf("stop engine: %d goroutine(s) ignored their cancellation and were left behind", n)
 	}
 	return nil
+}
+
+// closeIdle closes a transport's idle connections if it can, as [http.Client]
+// does.
+func closeIdle(t http.RoundTripper) {
+	if c, ok := t.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
 }
 
 // Done is closed when nothing of the engine is alive any more.

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -29,7 +27,11 @@ func Load(name string, o Options) Side {
 	return Side{name, func(ctx context.Context, seed uint64) (*Report, error) {
 		o := o
 		o.Seed = seed
-		return Run(ctx, o)
+		r, err := Run(ctx, o)
+		if r != nil {
+			r.Memory.RSSPeak = 0 // it is that of all runs so far
+		}
+		return r, err
 	}}
 }
 
@@ -76,18 +78,31 @@ func (r Ratio) Differs() bool { return r.Low > 1 || r.High < 1 }
 // measures are what is compared. A measure that is 0 in a run is left out.
 var measures = []struct { // not changed
 	name string
+	show func(float64) string
 	of   func(*Report) float64
 }{
-	{"turns/s", func(r *Report) float64 { return r.Rates.Turns }},
-	{"first token p50", func(r *Report) float64 { return r.FirstToken.P50 }},
-	{"first token p99", func(r *Report) float64 { return r.FirstToken.P99 }},
-	{"turn p50", func(r *Report) float64 { return r.Turn.P50 }},
-	{"turn p99", func(r *Report) float64 { return r.Turn.P99 }},
-	{"tool call p50", func(r *Report) float64 { return r.ToolCall.P50 }},
-	{"cancel to done p99", func(r *Report) float64 { return r.CancelToDone.P99 }},
-	{"CPU a turn", func(r *Report) float64 { return r.CPU.Rounds / max(float64(r.Turns.All), 1) }},
-	{"memory an agent", func(r *Report) float64 { return float64(r.Memory.PerAgentAfter) }},
-	{"memory of the process", func(r *Report) float64 { return float64(r.Memory.RSSPeak) }},
+	{"turns/s", number, func(r *Report) float64 { return r.Rates.Turns }},
+	{"first token p50", millis, func(r *Report) float64 { return r.FirstToken.P50 }},
+	{"first token p99", millis, func(r *Report) float64 { return r.FirstToken.P99 }},
+	{"turn p50", millis, func(r *Report) float64 { return r.Turn.P50 }},
+	{"turn p99", millis, func(r *Report) float64 { return r.Turn.P99 }},
+	{"tool call p50", millis, func(r *Report) float64 { return r.ToolCall.P50 }},
+	{"cancel to done p99", millis, func(r *Report) float64 { return r.CancelToDone.P99 }},
+	{"CPU a turn", seconds, func(r *Report) float64 { return r.CPU.Rounds / max(float64(r.Turns.All), 1) }},
+	{"memory an agent", ofBytes, func(r *Report) float64 { return float64(r.Memory.PerAgentAfter) }},
+	{"memory of the process", ofBytes, func(r *Report) float64 { return float64(r.Memory.RSSPeak) }},
+}
+
+func ofBytes(f float64) string { return size(int64(f)) }
+
+// shown writes a value of a measure with its unit.
+func shown(measure string, v float64) string {
+	for _, m := range measures {
+		if m.name == measure {
+			return m.show(v)
+		}
+	}
+	return digits(v) // of another version's comparison
 }
 
 // Compare runs two sides in turn, A B B A A B …, so that what drifts meets
@@ -121,7 +136,7 @@ func Compare(ctx context.Context, a, b Side, pairs int, seed uint64, progress fu
 		}
 	}
 	for _, m := range measures {
-		if r, ok := ratio(c.Reports, m.of, seed); ok {
+		if r, ok := ratio(c.Reports, m.of); ok {
 			r.Measure = m.name
 			c.Ratios = append(c.Ratios, r)
 		}
@@ -130,8 +145,8 @@ func Compare(ctx context.Context, a, b Side, pairs int, seed uint64, progress fu
 }
 
 // ratio compares one measure: the mean of the pairs' log ratios, and its
-// bootstrapped interval.
-func ratio(pairs [][2]*Report, of func(*Report) float64, seed uint64) (Ratio, bool) {
+// interval.
+func ratio(pairs [][2]*Report, of func(*Report) float64) (Ratio, bool) {
 	var logs []float64
 	var sumA, sumB float64
 	for _, p := range pairs {
@@ -144,24 +159,36 @@ func ratio(pairs [][2]*Report, of func(*Report) float64, seed uint64) (Ratio, bo
 		sumB += math.Log(b)
 	}
 	n := float64(len(logs))
-	low, high := bootstrap(logs, seed)
-	return Ratio{A: math.Exp(sumA / n), B: math.Exp(sumB / n), Ratio: math.Exp((sumB - sumA) / n), Low: math.Exp(low), High: math.Exp(high)}, true
+	mean, low, high := interval(logs)
+	return Ratio{A: math.Exp(sumA / n), B: math.Exp(sumB / n), Ratio: math.Exp(mean), Low: math.Exp(low), High: math.Exp(high)}, true
 }
 
-// bootstrap is the 95 % interval of the mean of values, by resampling.
-func bootstrap(values []float64, seed uint64) (low, high float64) {
-	const samples = 10_000
-	r := rand.New(rand.NewPCG(seed, 95))
-	means := make([]float64, samples)
-	for i := range means {
-		sum := 0.0
-		for range values {
-			sum += values[r.IntN(len(values))]
-		}
-		means[i] = sum / float64(len(values))
+// interval is the 95 % interval of the mean of values, by Student's t. There are
+// few of them: to resample five, as a bootstrap does, gives bounds that are so
+// narrow that one equal measure in six is taken for different.
+func interval(values []float64) (mean, low, high float64) {
+	n := float64(len(values))
+	for _, v := range values {
+		mean += v / n
 	}
-	slices.Sort(means)
-	return means[samples*25/1000], means[samples*975/1000]
+	squares := 0.0
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	half := student(len(values)-1) * math.Sqrt(squares/(n-1)/n)
+	return mean, mean - half, mean + half
+}
+
+// student is the 97.5 % quantile of Student's t.
+func student(freedom int) float64 {
+	t := [...]float64{
+		12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+		2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+	}
+	if freedom <= len(t) {
+		return t[freedom-1]
+	}
+	return 1.96 + 2.5/float64(freedom) // within 0.003
 }
 
 // Text writes the comparison as a table.
@@ -175,9 +202,10 @@ func (c *Comparison) Text(w io.Writer) error {
 		if r.Differs() {
 			note = fmt.Sprintf("%+.1f %%", 100*(r.Ratio-1))
 		}
-		fmt.Fprintf(t, "%s\t%.4g\t%.4g\t%.3f\t%.3f and %.3f\t%s\t\n", r.Measure, r.A, r.B, r.Ratio, r.Low, r.High, note)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%.3f and %.3f\t%s\t\n", r.Measure, shown(r.Measure, r.A), shown(r.Measure, r.B), r.Ratio, r.Low, r.High, note)
 	}
 	_ = t.Flush() // into a string
+	b.WriteString("\nOf measures that are equal about one in twenty is taken for different.\n")
 	for i, name := range c.Names {
 		failed, violated := int64(0), int64(0)
 		for _, p := range c.Reports {

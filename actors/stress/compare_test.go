@@ -2,6 +2,8 @@ package stress_test
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -51,17 +53,58 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Of equal things about one measure in twenty is taken for different, with few
+// pairs as with many; a difference is seen.
+func TestIntervalsHold(t *testing.T) {
+	const comparisons = 1000
+	for _, pairs := range []int{2, 5, 10, 30} {
+		for _, ratio := range []float64{1, 1.5} {
+			r := rand.New(rand.NewPCG(uint64(pairs), 1))
+			noisy := func(scale float64) stress.Side {
+				return side("", func(uint64) float64 { return scale * math.Exp(0.1*r.NormFloat64()) })
+			}
+			differ, outside := 0, 0
+			for range comparisons {
+				c, err := stress.Compare(t.Context(), noisy(1), noisy(ratio), pairs, 1, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, x := range c.Ratios {
+					if x.Measure != "turn p50" {
+						continue
+					}
+					if x.Differs() {
+						differ++
+					}
+					if x.Low > ratio || x.High < ratio {
+						outside++
+					}
+				}
+			}
+			if outside < comparisons*3/100 || outside > comparisons*7/100 {
+				t.Errorf("%d pairs: the ratio %g is out of bounds %d times in %d", pairs, ratio, outside, comparisons)
+			}
+			if ratio > 1 && pairs >= 5 && differ < comparisons*95/100 {
+				t.Errorf("%d pairs: the ratio %g is seen %d times in %d", pairs, ratio, differ, comparisons)
+			}
+		}
+	}
+}
+
 func TestCompareLoads(t *testing.T) {
-	load := stress.Options{Agents: 10, Turns: 5, Pace: time.Millisecond}
-	double := load
-	double.Pace *= 3
-	r, err := stress.Compare(t.Context(), stress.Load("1 ms", load), stress.Load("3 ms", double), 3, 1, nil)
+	load := stress.Options{Agents: 10, Turns: 2, Pace: time.Millisecond}
+	slow := load
+	slow.Pace *= 20
+	r, err := stress.Compare(t.Context(), stress.Load("1 ms", load), stress.Load("20 ms", slow), 3, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range r.Ratios {
 		if x.Measure == "turn p50" && (x.Ratio < 1.3 || !x.Differs()) {
 			t.Errorf("%+v", x)
+		}
+		if x.Measure == "memory of the process" {
+			t.Errorf("%+v: both loads ran in this process", x)
 		}
 	}
 }

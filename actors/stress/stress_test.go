@@ -2,13 +2,18 @@ package stress_test
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"clm/actors"
 	"clm/actors/stress"
+	"clm/llm"
+	"clm/llm/llmtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -57,6 +62,21 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	if len(r.Series) < 5 || len(r.Injected) != 5 {
 		t.Errorf("%d samples, faults %v", len(r.Series), r.Injected)
+	}
+}
+
+// Against a server nothing is left either, connections that are kept included.
+func TestServer(t *testing.T) {
+	for _, transport := range []http.RoundTripper{nil, llm.NewTransport()} {
+		s := httptest.NewServer(llmtest.Demo{})
+		r := run(t, stress.Options{
+			Agents: 10, Turns: 3, Engine: actors.Options{Transport: transport},
+			Model: actors.Model{Connection: llm.Connection{URL: s.URL + "/v1"}, ID: "demo", ContextSize: 8192},
+		})
+		s.Close()
+		if r.Turns.Done != 30 || r.Goroutines.After > r.Goroutines.Before {
+			t.Errorf("%+v, %+v", r.Turns, r.Goroutines)
+		}
 	}
 }
 

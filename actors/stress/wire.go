@@ -51,6 +51,13 @@ func hostOf(base string) string {
 	return ""
 }
 
+// CloseIdleConnections lets the transport below do so at the engine's end.
+func (w *wire) CloseIdleConnections() {
+	if c, ok := w.other.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
 // RoundTrip implements [http.RoundTripper].
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != w.host {
