@@ -16,10 +16,6 @@ const quantum = 5 * time.Millisecond
 // short is how long a slice may take to count as a short one. Nearly all are much shorter.
 const short = time.Millisecond
 
-// longestGap is what counts of the time between two checks at the most. Lua's work between them takes a fraction of a
-// millisecond, a walk over its memory a few; in a longer one the collector or another process had the processor.
-const longestGap = 2 * quantum
-
 // gate lets as many long slices of the process run at once as there are processors, the others wait in line. So
 // short calls find a processor soon whatever the others do; and a cancelled slice need not be scheduled first to learn
 // of it. Short slices do not come here: a slot that was given to a goroutine which still waits for a processor would
@@ -130,7 +126,7 @@ func (s *slice) mayGoOn(now time.Time) bool {
 // gives up the processor also begins a new term with Go's scheduler.
 func (v *VM) pause(t *Task) {
 	s, g := &v.slice, processors()
-	t.call.cpu.Add(int64(s.checked.Sub(s.start)))
+	t.call.cpu.Add(int64(time.Since(s.start)))
 	s.unwatch()
 	if s.turn && g.waiting.Load() > 0 {
 		s.turn = false
@@ -148,17 +144,5 @@ func (v *VM) pause(t *Task) {
 // begin starts the clock of a slice of c, at its start and after each pause.
 func (s *slice) begin(c *Call) {
 	s.start = time.Now()
-	s.checked = s.start
 	s.deadline = s.start.Add(c.limit - c.CPU())
-}
-
-// tick tells the time and leaves out what no Lua can have used since it was asked last.
-func (s *slice) tick() time.Time {
-	now := time.Now()
-	if wait := now.Sub(s.checked) - longestGap; wait > 0 {
-		s.start, s.deadline = s.start.Add(wait), s.deadline.Add(wait)
-		s.unwatch()
-	}
-	s.checked = now
-	return now
 }

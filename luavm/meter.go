@@ -61,9 +61,9 @@ func (v *VM) begin(ctx context.Context, c *Call) {
 }
 
 func (v *VM) finish(c *Call) {
-	v.account()
-	c.cpu.Add(int64(v.slice.tick().Sub(v.slice.start)))
 	v.slice.unwatch()
+	v.account()
+	c.cpu.Add(int64(time.Since(v.slice.start)))
 	if v.slice.turn {
 		processors().leave()
 	}
@@ -86,7 +86,7 @@ func (v *VM) check() {
 		v.serveKills()
 	}
 	t, s := v.task, &v.slice
-	now := s.tick()
+	now := time.Now()
 	still := now.Equal(s.start)
 	if t.abort == nil && now.Before(s.deadline) && !s.mayGoOn(now) {
 		v.pause(t)

@@ -86,7 +86,8 @@ func (v *VM) Load() *Call {
 		c.loading = false
 	}
 	v.started = true
-	return c.open(problem, func(t *Task) lua.LValue { return v.mainFunction(&t.args) })
+	fn, args := v.mainFunction()
+	return c.open(problem, fn, args)
 }
 
 // Call starts tool with the raw JSON text of its arguments ("" is "{}"). What is wrong with the VM, the name or the
@@ -111,7 +112,7 @@ func (v *VM) Call(tool, args string) *Call {
 	case v.invokes[tool] == nil:
 		problem = errors.New("the plugin has no tool " + quote(tool))
 	}
-	return c.open(problem, func(*Task) lua.LValue { return &lua.LFunction{IsG: true, GFunction: c.invoke} })
+	return c.open(problem, mainOfCall, nil)
 }
 
 func (v *VM) cpuLimit(tool string) time.Duration {
@@ -223,7 +224,7 @@ func (v *VM) serveKills() {
 	for _, k := range kills {
 		t, c := k.task, k.task.call
 		t.end(&abort{text: k.reason, cancel: true})
-		if t == c.main && t.ended {
+		if t == &c.main && t.ended {
 			c.endTasks() // nobody is left to wait for them
 		}
 		if t.ended {
@@ -238,7 +239,6 @@ func (v *VM) serveKills() {
 type slice struct {
 	ctx      context.Context
 	start    time.Time // or when it went on after its last pause
-	checked  time.Time // when the clock was read last
 	deadline time.Time
 	units    int64  // CPU units left to the call: the limit where the clock stands still
 	turn     bool   // it is a long one, with a slot of the gate
