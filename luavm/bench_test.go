@@ -78,6 +78,17 @@ func BenchmarkJSON(b *testing.B) {
 	}
 }
 
+// BenchmarkCall is one call of a trivial tool.
+func BenchmarkCall(b *testing.B) {
+	v := load(b, luavm.Options{}, helloPlugin)
+	b.ReportAllocs()
+	for b.Loop() {
+		if y := v.Call("hello", `{"name":"x"}`).Main().Step(context.Background(), luavm.Answer{}); !y.Done {
+			b.Fatal(y.Want)
+		}
+	}
+}
+
 // BenchmarkSwitch is a task that waits and goes on: one Step.
 func BenchmarkSwitch(b *testing.B) {
 	for name, body := range map[string]string{"plain": `while true do clm.sleep(0) end`, "pcall": `while true do pcall(clm.sleep, 0) end`} {

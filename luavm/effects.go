@@ -230,7 +230,7 @@ func (a api) mustWait() {
 
 // mustBeMain raises in a child task.
 func (a api) mustBeMain() {
-	if a.t != a.c.main {
+	if a.t != &a.c.main {
 		a.raise("%s may only be called from the main coroutine of invoke, not from a task", a.name)
 	}
 }

@@ -201,13 +201,13 @@ func (v *VM) openConfig() lua.LValue {
 
 var libraryNames = []string{"string", "table", "math", "utf8", "json", "http", "clm"}
 
-// mainFunction is the program's main function in this VM; its arguments are the helpers that it asks for.
-func (v *VM) mainFunction(args *[]lua.LValue) lua.LValue {
+// mainFunction is the program's main function in this VM, with its arguments, the helpers that it asks for.
+func (v *VM) mainFunction() (fn *lua.LFunction, args []lua.LValue) {
 	for _, h := range v.program.chunk.Helpers {
-		*args = append(*args, v.shared.helpers[h])
+		args = append(args, v.shared.helpers[h])
 	}
 	proto := v.program.chunk.Proto
-	return &lua.LFunction{Env: v.g.Global, Proto: proto, Upvalues: make([]*lua.Upvalue, proto.NumUpvalues)}
+	return &lua.LFunction{Env: v.g.Global, Proto: proto, Upvalues: make([]*lua.Upvalue, proto.NumUpvalues)}, args
 }
 
 // toLua makes a table of configuration values; nil makes an empty one.

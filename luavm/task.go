@@ -20,11 +20,12 @@ type Call struct {
 	limit   time.Duration
 	loading bool
 	first   bool // keep main's first result as it is: EvalConfig
-	main    *Task
+	main    Task
 	cpu     atomic.Int64 // nanoseconds
 
 	problem  error // ends the first Step
 	tasks    []*Task
+	only     [1]*Task // what tasks begins with: most calls have no other
 	lastID   int
 	ends     int // order of the tasks' ends
 	requests int
@@ -32,17 +33,17 @@ type Call struct {
 	done     bool    // ctx:complete or ctx:fail was called
 	result   *Result
 	over     *abort // the whole call is at its end: no task of it runs again
-	out      *Yield // of the Step that runs
+	out      Yield  // of the Step that runs
 }
 
 // Main is the call's first task.
-func (c *Call) Main() *Task { return c.main }
+func (c *Call) Main() *Task { return &c.main }
 
 // CPU is how long the call's Lua code has run so far, waiting left out.
 func (c *Call) CPU() time.Duration { return time.Duration(c.cpu.Load()) }
 
-// open makes main and enters the call in its VM.
-func (c *Call) open(problem error, fn func(*Task) lua.LValue) *Call {
+// open enters the call in its VM, with fn and its arguments as main.
+func (c *Call) open(problem error, fn lua.LValue, args []lua.LValue) *Call {
 	v := c.vm
 	c.problem = problem
 	if c.problem == nil && v.closed {
@@ -51,19 +52,19 @@ func (c *Call) open(problem error, fn func(*Task) lua.LValue) *Call {
 	if c.problem == nil {
 		c.problem = v.broken
 	}
-	c.main = c.newTask(nil)
-	if c.problem == nil {
-		c.main.fn = fn(c.main)
-	}
+	c.tasks = c.only[:0]
+	c.start(&c.main, fn)
+	c.main.args = args
 	v.calls = append(v.calls, c)
 	return c
 }
 
-func (c *Call) newTask(fn lua.LValue) *Task {
+// start makes t a task of c that runs fn.
+func (c *Call) start(t *Task, fn lua.LValue) {
 	c.lastID++
-	t := &Task{call: c, id: c.lastID, fn: fn}
+	t.call, t.id, t.fn = c, c.lastID, fn
+	t.threads = t.base[:0]
 	c.tasks = append(c.tasks, t)
-	return t
 }
 
 type state uint8
@@ -85,10 +86,11 @@ type Task struct {
 	stop    func()
 	yield   func(Want) bool
 	answer  Answer
-	threads []*thread // base first
-	pins    int64     // the task's share of VM.pinned
-	deepest int       // frames that it has had at most
-	abort   *abort    // set: it is being unwound, and nothing of its code runs any more
+	threads []*thread  // base first
+	base    [1]*thread // what threads begins with
+	pins    int64      // the task's share of VM.pinned
+	deepest int        // frames that it has had at most
+	abort   *abort     // set: it is being unwound, and nothing of its code runs any more
 	killers []chan struct{}
 	ended   bool
 	handle  *lua.LUserData
@@ -115,7 +117,7 @@ func (t *Task) Step(ctx context.Context, in Answer) Yield {
 	if t.ended {
 		return t.lastYield(Yield{Done: true})
 	}
-	var y Yield
+	c.out = Yield{}
 	switch {
 	case c.problem != nil:
 		c.result = &Result{Text: c.problem.Error(), Failed: true}
@@ -125,26 +127,26 @@ func (t *Task) Step(ctx context.Context, in Answer) Yield {
 	case ctx.Err() != nil:
 		t.end(&abort{text: reasonOf(ctx), cancel: true})
 	default:
-		c.out = &y
-		y.Want = v.run(ctx, t, in)
-		c.out = nil
+		c.out.Want = v.run(ctx, t, in)
 	}
+	y := c.out
+	c.out = Yield{}
 	if !t.ended {
 		return y
 	}
 	y.Done, y.Want = true, nil
-	if t == c.main {
-		c.cancelRest(&y)
+	if t == &c.main {
+		y.Spawned, y.Cancelled = nil, c.cancelRest(y.Cancelled)
 	}
 	return t.lastYield(y)
 }
 
 func (t *Task) lastYield(y Yield) Yield {
 	c := t.call
-	if t == c.main || c.over != nil {
+	if t == &c.main || c.over != nil {
 		y.Result = c.result
 	}
-	y.Failed = t != c.main && t.state == failed
+	y.Failed = t != &c.main && t.state == failed
 	return y
 }
 
@@ -233,7 +235,7 @@ func (t *Task) settle() {
 		if a.cancel {
 			t.state = cancelled
 		}
-		if a.call || t == c.main {
+		if a.call || t == &c.main {
 			c.abortWith(a)
 		}
 	}
@@ -243,14 +245,14 @@ func (t *Task) settle() {
 	c.ends++
 	t.sequence = c.ends
 	c.tasks = slices.DeleteFunc(c.tasks, func(o *Task) bool { return o == t })
-	if t.state == failed && t != c.main {
+	if t.state == failed && t != &c.main {
 		c.failed = append(c.failed, t)
 	}
 	for _, done := range t.killers {
 		close(done)
 	}
 	t.killers = nil
-	if t == c.main {
+	if t == &c.main {
 		c.conclude()
 	}
 	if len(c.tasks) == 0 {

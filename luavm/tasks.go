@@ -53,7 +53,8 @@ func apiSpawn(a api) int {
 		a.raise("clm.spawn: the call has %d live tasks, the limit", MaxLiveTasks)
 	}
 	a.v.Charge(a.L, 512)
-	t := a.c.newTask(fn)
+	t := &Task{}
+	a.c.start(t, fn)
 	t.handle = &lua.LUserData{Value: t, Metatable: a.v.shared.task}
 	a.c.out.Spawned = append(a.c.out.Spawned, t)
 	a.L.Push(t.handle)
@@ -184,7 +185,7 @@ func (a api) cancel(t *Task, reason string) {
 	if t.ended {
 		return
 	}
-	out := a.c.out
+	out := &a.c.out
 	t.end(&abort{text: reason, cancel: true})
 	if i := slices.Index(out.Spawned, t); i >= 0 { // the host never heard of it
 		out.Spawned = slices.Delete(out.Spawned, i, i+1)

@@ -82,6 +82,9 @@ func (a api) text(n int) string {
 	return s
 }
 
+// mainOfCall is what main of a tool's call runs.
+var mainOfCall = goFunction(func(L *lua.LState) int { return L.Context().(*thread).task.call.invoke(L) })
+
 // invoke is main's function: it decodes the arguments under the VM's limits and calls the tool.
 func (c *Call) invoke(L *lua.LState) int {
 	v := c.vm
@@ -116,7 +119,7 @@ func (v *VM) setConfig(c *Call) {
 
 // conclude gives the call its result when main has ended.
 func (c *Call) conclude() {
-	t := c.main
+	t := &c.main
 	switch {
 	case c.loading:
 		c.concludeLoad()
@@ -161,13 +164,13 @@ func (c *Call) abortWith(a *abort) {
 	}
 }
 
-// cancelRest ends the children that main left behind.
-func (c *Call) cancelRest(y *Yield) {
-	y.Spawned = nil
+// cancelRest ends the children that main left behind and adds them to those that were cancelled.
+func (c *Call) cancelRest(cancelled []*Task) []*Task {
 	for _, t := range slices.Clone(c.tasks) {
 		t.end(&abort{text: "task cancelled", cancel: true})
-		y.Cancelled = append(y.Cancelled, t)
+		cancelled = append(cancelled, t)
 	}
+	return cancelled
 }
 
 // drop closes the books of a call whose last task has ended. Handles in the plugin's variables may refer to it still.
@@ -187,7 +190,7 @@ func (c *Call) drop() {
 // endTasks ends every task of the call, main last.
 func (c *Call) endTasks() {
 	for _, t := range slices.Clone(c.tasks) {
-		if t != c.main {
+		if t != &c.main {
 			t.end(c.over)
 		}
 	}

@@ -212,6 +212,9 @@ const (
 func (d *decoder) push(v lua.LValue) {
 	if len(d.stack) == cap(d.stack) {
 		d.charge(int64(cap(d.stack)+64) * 2 * slotBytes)
+		if d.stack == nil {
+			d.stack = make([]lua.LValue, 0, 8)
+		}
 	}
 	d.stack = append(d.stack, v)
 }
@@ -243,19 +246,20 @@ func (d *decoder) string() (lua.LValue, error) {
 }
 
 const (
+	minText  = 256 // bytes of a text in which short strings are looked for
 	maxShort = 32  // bytes of a string that may be made once for all its places
 	maxSlots = 256 // that such strings have
 )
 
 // made is the string s, a part of the text, as a value.
 func (d *decoder) made(s string) lua.LValue {
-	if len(s) > maxShort {
+	if s == "" {
+		return emptyString
+	}
+	if len(s) > maxShort || len(d.s) < minText {
 		d.burn(int64(len(s)) >> 4)
 		d.charge(int64(len(s)) + slotBytes)
 		return layout.NewString(s)
-	}
-	if s == "" {
-		return emptyString
 	}
 	if d.short == nil {
 		n := min(maxSlots, 1<<bits.Len(uint(len(d.s)/64)))

@@ -2,11 +2,11 @@ package stdlib
 
 import (
 	"math"
-	"strings"
 	"sync"
 
 	lua "github.com/yuin/gopher-lua"
 
+	"clm/luavm/internal/layout"
 	"clm/luavm/internal/number"
 	"clm/luavm/internal/syntax"
 )
@@ -85,12 +85,18 @@ func helperConcat(L *lua.LState) int {
 	}
 	a.m().Charge(a.L, int64(total)+stringCost)
 	a.burn(int64(total) >> 6)
-	var b strings.Builder
-	b.Grow(total)
-	for _, s := range parts {
-		b.WriteString(s)
+	var short [32]byte
+	if total <= len(short) {
+		return a.push(layout.NewString(string(appendAll(short[:0], parts))))
 	}
-	return a.push(lua.LString(b.String()))
+	return a.push(layout.StringOf(appendAll(make([]byte, 0, total), parts)))
+}
+
+func appendAll(b []byte, parts []string) []byte {
+	for _, s := range parts {
+		b = append(b, s...)
+	}
+	return b
 }
 
 // concatPairs is for operands with metamethods.
