@@ -160,12 +160,20 @@ func (c *Config) ProviderNames() []string {
 	return names
 }
 
-// ModelNames lists the configured models as SPECs.
+// ModelNames lists the configured models as SPECs. Of a connection with none
+// it has the beginning that all its SPECs share, "provider/".
 func (c *Config) ModelNames() []string {
 	var out []string
-	for _, p := range sortedKeys(c.Providers) {
-		for _, id := range sortedKeys(c.Providers[p].Models) {
+	for _, p := range c.ProviderNames() {
+		ids := sortedKeys(c.Providers[p].Models)
+		if len(ids) == 0 && p == "demo" {
+			ids = []string{"demo"}
+		}
+		for _, id := range ids {
 			out = append(out, p+"/"+id)
+		}
+		if len(ids) == 0 {
+			out = append(out, p+"/")
 		}
 	}
 	return out
@@ -260,7 +268,11 @@ func (c *Config) noProvider(name string, at cursor) error {
 	if at.provider != "" {
 		text += fmt.Sprintf(" (the model %q of %s is %s/%s)", at.bad, at.provider, at.provider, at.bad)
 	}
-	return &Error{File: at.from.place(), Line: at.from.Line, Key: "model", Text: text}
+	key := "model"
+	if at.from.File == "flag" {
+		key = "" // --model names it
+	}
+	return &Error{File: at.from.place(), Line: at.from.Line, Key: key, Text: text}
 }
 
 func (c *Config) unknownProvider(name string) string {

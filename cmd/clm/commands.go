@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/term"
+
 	"clm/actors"
 	"clm/config"
 )
@@ -26,7 +28,7 @@ func replCommands() []replCommand {
 		{"model", "[SPEC]", "show or change the model", false, (*repl).setModel},
 		{"provider", "[NAME]", "show or change the connection", false, (*repl).setProvider},
 		{"agent", "[NAME]", "show or change the agent profile", false, (*repl).setAgent},
-		{"clear", "", "forget the conversation", false, func(r *repl, _ string) error { return r.c.agent.ClearHistory() }},
+		{"clear", "", "forget the conversation", false, (*repl).clear},
 		{"compact", "", "fold older turns into a summary", false, (*repl).compact},
 		{"reasoning", "", "show the model's reasoning, or stop showing it", true, toggle("reasoning", func(s *plainSink) *bool { return &s.reasoning })},
 		{"output", "", "show tools' results whole, or shortened", true, toggle("whole results", func(s *plainSink) *bool { return &s.whole })},
@@ -137,12 +139,28 @@ func toggle(what string, field func(*plainSink) *bool) func(*repl, string) error
 }
 
 func (r *repl) listTools(string) error {
+	width := listWidth
+	if w, _, err := term.GetSize(int(r.edit.tty.out.Fd())); err == nil && w > 0 {
+		width = w
+	}
+	var tools []actors.Tool
 	for _, t := range r.c.agent.Tools() {
 		if !t.Hidden {
-			r.plain.note("%s", toolLine(t))
+			tools = append(tools, t)
 		}
 	}
+	for _, line := range toolLines(tools, width) {
+		r.plain.note("%s", line)
+	}
 	return nil
+}
+
+func (r *repl) clear(string) error {
+	err := r.c.agent.ClearHistory()
+	if err == nil {
+		r.plain.note("the conversation is forgotten")
+	}
+	return err
 }
 
 func (r *repl) tree(string) error {
@@ -214,7 +232,9 @@ func (r *repl) candidates(command string) []string {
 	case "model":
 		out := cfg.ModelNames()
 		for _, p := range cfg.ProviderNames() {
-			out = append(out, p+"/")
+			if whole := p + "/"; !slices.Contains(out, whole) {
+				out = append(out, whole)
+			}
 		}
 		return out
 	case "provider":

@@ -180,6 +180,8 @@ func (c *conversation) hint(d msg.TurnDone) string {
 				return fmt.Sprintf("provider %s has no api_key: put one into secrets.lua and name it in config.lua, or set CLM_API_KEY", oneLine(t.Provider))
 			}
 		}
+	case d.Kind == string(llm.ErrNetwork) && c.p.flags.url == "" && len(c.cfg.Files) == 0 && len(c.cfg.Providers) == 0:
+		return "there is no configuration, so the default URL was asked: clm setup writes one, -u URL names a server, clm demo needs none"
 	case d.Kind == string(llm.ErrNetwork) && c.target.Provider == "" && c.p.flags.url == "" && len(c.cfg.Providers) > 1:
 		id := c.target.Model
 		if id == "" {

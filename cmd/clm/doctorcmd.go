@@ -125,7 +125,11 @@ func (p *Program) examineModel(x *examination, cfg *config.Config) {
 	if name == "" {
 		name = "the server's own"
 	}
-	x.ok("%s (%s) at %s", name, t.Kind, withoutPassword(t.URL))
+	if t.URL == "" {
+		x.ok("%s (%s)", name, t.Kind)
+	} else {
+		x.ok("%s (%s) at %s", name, t.Kind, withoutPassword(t.URL))
+	}
 	if t.APIKey == "" && t.Kind != "demo" && !loopback(t.URL) && len(t.Headers) == 0 {
 		x.not("no key for it: put one into secrets.lua and name it as api_key, or set CLM_API_KEY")
 	}
@@ -183,8 +187,11 @@ func (p *Program) examinePlugins(x *examination, cmd *cobra.Command, cfg *config
 		x.not("%v", err)
 		return
 	}
-	for _, t := range set.List() {
-		x.ok("%s", toolLine(t))
+	for _, line := range toolLines(set.List(), listWidth) {
+		x.ok("%s", line)
+	}
+	for _, name := range cfg.Profiles() { // what is said of their plugins is no slip
+		o.Dirs = append(o.Dirs, filepath.Join(cfg.Dir, "agents", name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Plugins)) {
 		if !isPlugin(name, o) {

@@ -55,7 +55,7 @@ func (p *Program) Run() int {
 	root.SetArgs(joinResume(p.Args, root.LocalFlags()))
 	err = root.Execute()
 	status := p.end(err)
-	if p.flags.json && !p.told && status != exitPipe {
+	if err != nil && p.flags.json && !p.told && status != exitPipe {
 		o := outcome{Exit: status, Status: "failed", Kind: "usage", Error: p.texts(err)}
 		if status != exitUsage {
 			o.Kind = "start"

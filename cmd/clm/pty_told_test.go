@@ -3,8 +3,10 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"clm/llm/llmtest"
 )
@@ -44,4 +46,47 @@ func TestFirstTurnNamesServersThatAreNotReady(t *testing.T) {
 	p.expect("hello")
 	p.says("/quit")
 	p.leaves(0)
+}
+
+// What is resumed is named, and what is forgotten too.
+func TestResumedSessionIsNamed(t *testing.T) {
+	home := t.TempDir()
+	p := sitAt(t, home, llmtest.New(says("hello")), "return {}")
+	p.says("the first question")
+	p.expect("hello")
+	p.says("/quit")
+	p.leaves(0)
+	p = sitAt(t, home, llmtest.New(), "return {}", "-c")
+	p.expect("goes on after 2 messages, the last: the first question")
+	p.says("/clear")
+	p.expect("the conversation is forgotten")
+	p.says("/quit")
+	p.leaves(0)
+}
+
+// What follows ^C has a line of its own: the terminal echoes the key.
+func TestCancellationHasItsLine(t *testing.T) {
+	p := sit(t, llmtest.New("!sleep 60000\n!finish stop\n"), "return {}")
+	p.says("go")
+	p.body(1)
+	p.types("\x03")
+	p.expect("^C\r\nclm: the turn was cancelled")
+	p.says("/quit")
+	p.leaves(130)
+}
+
+// A list of tools fits the terminal.
+func TestToolsFitTheTerminal(t *testing.T) {
+	p := sit(t, llmtest.New(), "return {}")
+	p.says("/tools")
+	p.expect("read_file")
+	p.expect("gated")
+	p.says("/quit")
+	p.leaves(0)
+	shown := regexp.MustCompile(`\x1b\[[0-9?]*[a-z]`).ReplaceAllString(p.all.String(), "")
+	for line := range strings.SplitSeq(shown, "\r\n") {
+		if n := utf8.RuneCountInString(line); n > 100 {
+			t.Errorf("%d columns of 100: %q", n, line)
+		}
+	}
 }

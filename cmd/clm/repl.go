@@ -89,6 +89,15 @@ func (p *Program) newREPL(c *conversation, t *tty) *repl {
 
 func (r *repl) greet() {
 	r.plain.note("clm %s, %s. /help lists the commands, ^D ends.", version, r.where())
+	if s := r.c.store; s != nil && len(s.before) > 0 {
+		last := ""
+		for _, m := range s.before {
+			if m.Role == llm.RoleUser {
+				last = m.Content
+			}
+		}
+		r.plain.note("session %s goes on after %s, the last: %s", s.id(), count(len(s.before), "message"), clip(oneLine(last), 60))
+	}
 }
 
 // where names the model and its place.
@@ -180,6 +189,7 @@ func (r *repl) watchTurn(n uint64) error {
 		}
 		select {
 		case s := <-r.signals:
+			r.plain.mid = r.plain.mid || s == os.Interrupt // the terminal echoed ^C
 			r.signal(s)
 		case <-late:
 			return r.ended

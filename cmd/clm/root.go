@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,7 +83,11 @@ func (p *Program) completeFlags(root *cobra.Command) {
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}
-			return names(cfg), cobra.ShellCompDirectiveNoFileComp
+			found, how := names(cfg), cobra.ShellCompDirectiveNoFileComp
+			if slices.ContainsFunc(found, func(s string) bool { return strings.HasSuffix(s, "/") }) {
+				how |= cobra.ShellCompDirectiveNoSpace // the id follows
+			}
+			return found, how
 		})
 	}
 	_ = root.RegisterFlagCompletionFunc("resume", p.completeSessions)
@@ -92,10 +97,14 @@ func (p *Program) completeFlags(root *cobra.Command) {
 func checkArgs(cmd *cobra.Command) {
 	if args := cmd.Args; args != nil {
 		cmd.Args = func(cmd *cobra.Command, a []string) error {
-			if err := args(cmd, a); err != nil {
-				return usageError(fmt.Errorf("%s: %w: see %s --help", cmd.CommandPath(), err, cmd.CommandPath()))
+			if args(cmd, a) == nil {
+				return nil
 			}
-			return nil
+			path := cmd.CommandPath()
+			if len(a) == 1 && len(cmd.ValidArgs) > 0 {
+				return usageError(fmt.Errorf("%s: there is no %q: there are %s", path, a[0], strings.Join(cmd.ValidArgs, ", ")))
+			}
+			return usageError(fmt.Errorf("%s: has %s: it is used as %q: see %s --help", path, count(len(a), "argument"), useLine(cmd), path))
 		}
 	}
 	for _, sub := range cmd.Commands() {
@@ -150,6 +159,9 @@ func needsSub(cmd *cobra.Command) *cobra.Command {
 func (p *Program) noPrompt(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
+	}
+	if cmd.Flags().Changed("oneshot") {
+		return usageError(fmt.Errorf("%q is left over: put quotes around the whole prompt of -o", strings.Join(args, " ")))
 	}
 	hint := "a prompt goes with -o"
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {

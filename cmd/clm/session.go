@@ -97,11 +97,20 @@ func (p *Program) chosenSession() (string, error) {
 	case f.cont:
 		return s.Newest()
 	case f.resume.set && f.resume.id != "":
-		return s.Find(f.resume.id)
+		return p.findSession(f.resume.id)
 	case f.resume.set:
 		return p.chooseSession(s)
 	}
 	return "", nil
+}
+
+// findSession is the id of the one session that a prefix names.
+func (p *Program) findSession(prefix string) (string, error) {
+	id, err := p.sessions().Find(prefix)
+	if errors.Is(err, actors.ErrSessionNotFound) {
+		err = fmt.Errorf("%w: clm sessions list shows those that are there", err)
+	}
+	return id, err
 }
 
 // chooseSession shows the newest sessions and lets the person choose one; off

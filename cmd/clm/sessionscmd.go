@@ -65,12 +65,11 @@ func (p *Program) sessionsList(limit int) error {
 
 // load reads the session that an id or its beginning names.
 func (p *Program) load(prefix string) (actors.LoadedSession, error) {
-	s := p.sessions()
-	id, err := s.Find(prefix)
+	id, err := p.findSession(prefix)
 	if err != nil {
 		return actors.LoadedSession{}, usageError(err)
 	}
-	l, err := s.Load(id)
+	l, err := p.sessions().Load(id)
 	if err != nil {
 		return l, err
 	}
@@ -168,7 +167,7 @@ func (p *Program) sessionsRemove(prefixes []string) error {
 	s := p.sessions()
 	var ids []string
 	for _, prefix := range prefixes {
-		id, err := s.Find(prefix)
+		id, err := p.findSession(prefix)
 		if err != nil {
 			return usageError(err) // before anything is deleted
 		}

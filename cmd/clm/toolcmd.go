@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -65,23 +66,35 @@ func (p *Program) toolList(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	var b strings.Builder
-	for _, t := range c.agent.Tools() {
-		b.WriteString(toolLine(t) + "\n")
+	for _, line := range toolLines(c.agent.Tools(), listWidth) {
+		b.WriteString(line + "\n")
 	}
 	return errors.Join(p.write(b.String()), p.tell(c.close()))
 }
 
-// toolLine describes a tool in one line.
-func toolLine(t actors.Tool) string {
-	gate := "asks"
-	switch {
-	case t.Hidden:
-		gate = "hidden"
-	case t.NoPrompt:
-		gate = "free"
+// listWidth is how wide a list of tools is where there is no terminal.
+const listWidth = 110
+
+// toolLines describes tools, one a line of at most width columns.
+func toolLines(tools []actors.Tool, width int) []string {
+	names, sources := 0, 0
+	for _, t := range tools {
+		names, sources = max(names, utf8.RuneCountInString(oneLine(t.Name))), max(sources, utf8.RuneCountInString(oneLine(t.Source)))
 	}
-	first, _, _ := strings.Cut(t.Description, "\n")
-	return strings.TrimRight(fmt.Sprintf("%-20s %-6s %-16s %s", oneLine(t.Name), gate, oneLine(t.Source), clip(oneLine(first), 70)), " ")
+	lines := make([]string, len(tools))
+	for i, t := range tools {
+		gate := "asks"
+		switch {
+		case t.Hidden:
+			gate = "hidden"
+		case t.NoPrompt:
+			gate = "free"
+		}
+		first, _, _ := strings.Cut(t.Description, "\n")
+		line := fmt.Sprintf("%-*s  %-6s  %-*s  %s", names, oneLine(t.Name), gate, sources, oneLine(t.Source), oneLine(first))
+		lines[i] = clip(strings.TrimRight(line, " "), width)
+	}
+	return lines
 }
 
 // toolRun runs one tool as an agent would: with its limits, its configuration
@@ -201,8 +214,8 @@ func (p *Program) toolCheck(cmd *cobra.Command, paths []string) error {
 		o := p.pluginOptions(cfg)
 		o.Dirs = nil
 		tools, err := p.checkPlugin(cmd.Context(), path, o)
-		for _, t := range tools {
-			if err := p.write(fmt.Sprintf("%s: %s\n", path, toolLine(t))); err != nil {
+		for _, line := range toolLines(tools, listWidth) {
+			if err := p.write(fmt.Sprintf("%s: %s\n", path, line)); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,14 @@ import (
 // never need.
 func usage(cmd *cobra.Command) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "usage: %s\n", strings.TrimSuffix(cmd.UseLine(), " [flags]")+" [flags]")
+	switch {
+	case !cmd.HasParent():
+		fmt.Fprintf(&b, "usage: %s [flags]\n       %[1]s COMMAND [flags]\n", useLine(cmd))
+	case cmd.HasAvailableSubCommands():
+		fmt.Fprintf(&b, "usage: %s COMMAND [flags]\n", useLine(cmd))
+	default:
+		fmt.Fprintf(&b, "usage: %s [flags]\n", useLine(cmd))
+	}
 	if cmd.HasAvailableSubCommands() {
 		b.WriteString("\nCommands:\n")
 		var rows [][2]string
@@ -34,6 +41,9 @@ func usage(cmd *cobra.Command) error {
 	_, err := cmd.OutOrStdout().Write([]byte(b.String()))
 	return err
 }
+
+// useLine is a command with its arguments.
+func useLine(cmd *cobra.Command) string { return strings.TrimSuffix(cmd.UseLine(), " [flags]") }
 
 func flagRows(fs *pflag.FlagSet) (rows [][2]string) {
 	fs.VisitAll(func(f *pflag.Flag) {
