@@ -52,6 +52,14 @@ func sitAt(t *testing.T, home string, m *llmtest.Model, config string, args ...s
 
 func sitWith(t *testing.T, home, terminal string, m *llmtest.Model, config string, args ...string) *person {
 	t.Helper()
+	return sitBefore(t, home, terminal, m, config, func(url string) *exec.Cmd {
+		return exec.Command("clm", append(args, "-u", url, "-m", "mock")...)
+	})
+}
+
+// sitBefore starts a command on a terminal of its own.
+func sitBefore(t *testing.T, home, terminal string, m *llmtest.Model, config string, command func(url string) *exec.Cmd) *person {
+	t.Helper()
 	s, err := llmtest.ListenTCP(m)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +75,7 @@ func sitWith(t *testing.T, home, terminal string, m *llmtest.Model, config strin
 		}
 	}
 	p := &person{t: t, home: home, model: m, more: make(chan struct{}, 1)}
-	p.cmd = exec.Command("clm", append(args, "-u", s.URL, "-m", "mock")...)
+	p.cmd = command(s.URL)
 	p.cmd.Dir = home
 	p.cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=" + terminal, "LANG=C.UTF-8",
@@ -374,6 +382,22 @@ func TestSuspend(t *testing.T) {
 	p.expect("> ab")
 	p.types("cd\r")
 	p.asked(1, `"abcd"`)
+	p.says("/quit")
+	p.leaves(0)
+}
+
+// TestSuspendInShell holds that the line is edited again after a shell had the
+// terminal in a mode of its own.
+func TestSuspendInShell(t *testing.T) {
+	p := sitBefore(t, t.TempDir(), "xterm", llmtest.New(), "return {}", func(url string) *exec.Cmd {
+		return exec.Command("sh", "-mc", "mode=$(stty -g); clm -m mock -u "+url+"; stty $mode; echo stopped; fg")
+	})
+	p.expect("> ")
+	p.types("ab\x1a")
+	p.expect("stopped")
+	p.expect("> ab")
+	p.types("\x7fc\r") // a terminal in its normal mode would keep the b
+	p.asked(1, `"ac"`)
 	p.says("/quit")
 	p.leaves(0)
 }
