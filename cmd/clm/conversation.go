@@ -62,6 +62,9 @@ func (p *Program) begin(ctx context.Context, cmd *cobra.Command, m runMode) (_ *
 			return nil, usageError(fmt.Errorf("--allow, --deny: %s", problem))
 		}
 	}
+	if p.flags.record+p.flags.replay != "" && c.target.Kind == "demo" {
+		p.say("the demo model sends nothing: there is nothing of it to record or replay; choose another with -m")
+	}
 	transport, err := p.transport(c.cfg, c.target)
 	if err != nil {
 		return nil, usageError(err)

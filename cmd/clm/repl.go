@@ -28,6 +28,7 @@ type repl struct {
 	files  []llm.Attachment // of the next turn
 	asked  []msg.PermissionAsked
 	queue  []string // lines for turns to come
+	begun  string   // lines of a text that goes on in the next one
 	quit   bool
 	keyed  chan byte // ^C and ^Z while editing
 }
@@ -189,7 +190,9 @@ func (r *repl) watchTurn(n uint64) error {
 		}
 		select {
 		case s := <-r.signals:
-			r.plain.mid = r.plain.mid || s == os.Interrupt // the terminal echoed ^C
+			if s == os.Interrupt {
+				r.begun, r.plain.mid = "", true // the terminal echoed ^C
+			}
 			r.signal(s)
 		case <-late:
 			return r.ended
@@ -225,9 +228,16 @@ func (r *repl) typed(chunk []byte, ok bool) {
 		if !ok {
 			return
 		}
-		switch {
-		case len(r.asked) > 0:
+		if len(r.asked) > 0 {
 			r.answer(line)
+			continue
+		}
+		if text, more := strings.CutSuffix(line, `\`); more {
+			r.begun += text + "\n"
+			continue
+		}
+		line, r.begun = r.begun+line, ""
+		switch {
 		case strings.TrimSpace(line) == "":
 		case strings.HasPrefix(line, "/") && !strings.HasPrefix(line, "//"):
 			r.commandInTurn(line)
@@ -244,21 +254,21 @@ func (r *repl) typed(chunk []byte, ok bool) {
 // readPrompt lets the person edit a line. Events of turns that begin by
 // themselves show above it.
 func (r *repl) readPrompt() (string, error) {
-	var whole strings.Builder
-	prompt := "> "
 	for {
+		prompt := "> "
+		if r.begun != "" {
+			prompt = "… "
+		}
 		line, err := r.readOne(prompt)
 		if err != nil {
 			return "", err
 		}
 		if text, more := strings.CutSuffix(line, `\`); more {
-			whole.WriteString(text + "\n")
-			prompt = "… "
+			r.begun += text + "\n"
 			continue
 		}
-		whole.WriteString(line)
-		text := r.edit.keys.paste.unpaste(whole.String())
-		r.edit.keys.paste.long = nil
+		text := r.edit.keys.paste.unpaste(r.begun + line)
+		r.begun, r.edit.keys.paste.long = "", nil
 		return text, nil
 	}
 }
@@ -326,6 +336,10 @@ func (r *repl) readDumb(prompt string) (string, error) {
 func (r *repl) signalAtPrompt(s os.Signal) {
 	first := r.since.IsZero() || time.Since(r.since) >= secondInterrupt
 	r.signal(s)
+	if s == os.Interrupt {
+		r.begun = ""
+		r.edit.term.SetPrompt("> ")
+	}
 	if s == os.Interrupt && first {
 		r.plain.note("^C again ends clm")
 	}
