@@ -61,7 +61,7 @@ type Model struct {
 	RateTokensPerSec float64 // of the connection, a token being 4 bytes of a request; 0: no limit
 	RateBurst        int     // tokens; 0: one second's worth
 	Price            Price
-	Fallback         []Model // tried in order when no answer has begun
+	Fallback         []Model // tried in order when no answer has begun; one without an ID is the same model, at the same price if it names none
 }
 
 // Price is what a model costs, per million tokens.
