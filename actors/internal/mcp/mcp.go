@@ -33,8 +33,9 @@ type Options struct {
 	Transport http.RoundTripper // for HTTP; nil is the standard one
 	Clock     family.Clock      // nil is the machine's
 
-	// OnChange is called after Tools or States have changed, on a goroutine
-	// of the manager. It must not call Close. May be nil.
+	// OnChange is called when Tools or States have changed, before anybody sees
+	// them changed, on a goroutine of the manager. It must not call the manager.
+	// May be nil.
 	OnChange func()
 
 	start   time.Duration // limit for a server to become ready
@@ -189,13 +190,13 @@ func (m *Manager) WaitReady(ctx context.Context, max time.Duration) {
 // update changes what a server shows.
 func (m *Manager) update(change func()) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	change()
-	close(m.changed)
-	m.changed = make(chan struct{})
-	m.mu.Unlock()
 	if m.opts.OnChange != nil {
 		m.opts.OnChange()
 	}
+	close(m.changed)
+	m.changed = make(chan struct{})
 }
 
 // Close ends all servers and waits for their end.

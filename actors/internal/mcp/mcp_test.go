@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -35,7 +36,12 @@ func names(tools []tool.Tool) string {
 
 func TestStdio(t *testing.T) {
 	var changes atomic.Int32
-	m := start(t, Options{OnChange: func() { changes.Add(1) }}, "ok")
+	m := start(t, Options{OnChange: func() {
+		for range 1000 {
+			runtime.Gosched() // whoever waits could go on, if it could
+		}
+		changes.Add(1)
+	}}, "ok")
 	m.WaitReady(t.Context(), 20*time.Second)
 	if st := m.States()[0]; st.Phase != Ready || st.Tools != 8 || changes.Load() == 0 {
 		t.Fatalf("got %+v after %d changes", st, changes.Load())
