@@ -80,7 +80,7 @@ type points struct {
 
 // The plot's area in its SVG.
 const (
-	left, right, top, bottom = 60.0, 510.0, 20.0, 205.0
+	left, right, top, bottom = 60.0, 500.0, 20.0, 205.0
 )
 
 func (r *Report) plots() []plot {
@@ -109,8 +109,9 @@ func (r *Report) plots() []plot {
 	if slices.ContainsFunc(r.Series, func(s Sample) bool { return s.Queued > 0 }) {
 		series("turns that wait for admission", number, of("queued", func(s Sample) float64 { return float64(s.Queued) }))
 	}
-	series("heap", func(v float64) string { return size(int64(v)) },
-		of("objects", func(s Sample) float64 { return float64(s.Heap) }))
+	const mib = 1 << 20 // so that the axis has round numbers of them
+	series("heap", func(v float64) string { return size(int64(v * mib)) },
+		of("objects", func(s Sample) float64 { return float64(s.Heap) / mib }))
 	series("processor cores in use", digits, of("cores", func(s Sample) float64 { return s.CPU }))
 	return out
 }
@@ -166,7 +167,7 @@ func move(b *strings.Builder, i int, x, y float64) {
 
 func drawSeries(title string, unit func(float64) string, lines []points) plot {
 	p := plot{Title: title}
-	high, first, last := 0.0, lines[0].xy[0][0], 0.0
+	high, last := 0.0, 1e-3
 	for _, l := range lines {
 		for _, v := range l.xy {
 			high, last = max(high, v[1]), max(last, v[0])
@@ -180,19 +181,41 @@ func drawSeries(title string, unit func(float64) string, lines []points) plot {
 	for v := 0.0; v <= high*1.001; v += step {
 		p.YTicks = append(p.YTicks, tick{scale(v, 0, high, bottom, top), unit(v)})
 	}
-	last = max(last, first+1e-3)
-	for i := range 5 {
-		at := first + (last-first)*float64(i)/4
-		p.XTicks = append(p.XTicks, tick{scale(at, first, last, left, right), seconds(at)})
+	for at, step := 0.0, niceTime(last/4); at <= last; at += step {
+		p.XTicks = append(p.XTicks, tick{scale(at, 0, last, left, right), clock(at)})
 	}
 	for i, l := range lines {
 		var path strings.Builder
 		for j, v := range l.xy {
-			move(&path, j, scale(v[0], first, last, left, right), scale(v[1], 0, high, bottom, top))
+			move(&path, j, scale(v[0], 0, last, left, right), scale(v[1], 0, high, bottom, top))
 		}
 		p.Lines = append(p.Lines, line{l.name, fmt.Sprintf("s%d", i), path.String(), left + float64(i)*110})
 	}
 	return p
+}
+
+// niceTime rounds seconds up to a step of a clock.
+func niceTime(s float64) float64 {
+	for _, step := range []float64{5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600} {
+		if s > 2 && s <= step {
+			return step
+		}
+	}
+	if s > 2 {
+		return 3600 * niceStep(s/3600)
+	}
+	return niceStep(s)
+}
+
+// clock writes a time of a run as short as it can be.
+func clock(s float64) string {
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%.3g s", s)
+	case s < 3600:
+		return fmt.Sprintf("%.3g min", s/60)
+	}
+	return fmt.Sprintf("%.3g h", s/3600)
 }
 
 // niceStep rounds up to 1, 2 or 5 times a power of ten.

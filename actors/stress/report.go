@@ -132,24 +132,51 @@ type (
 	}
 	// Round is one of several repetitions.
 	Round struct {
-		Turns  int64   `json:"turns"`
-		Failed int64   `json:"failed"`
-		Rate   float64 `json:"turns_per_s"`
-		CPU    float64 `json:"cpu_s"`
-		Heap   int64   `json:"heap_bytes"` // live, after the round, conversations emptied
+		Turns      int64   `json:"turns"`
+		Failed     int64   `json:"failed"`
+		Rate       float64 `json:"turns_per_s"`
+		CPU        float64 `json:"cpu_s"`
+		Heap       int64   `json:"heap_bytes"` // live, after the round, conversations emptied
+		Goroutines int     `json:"goroutines"` // then
 	}
 )
 
-// Growth is by what share the live memory grew from the middle round to the
+// Growth is by what share the live heap grew from the middle round to the
 // last, 0 with fewer than three. The rounds before are left out: pools and
 // caches fill, and the actor system's registry is a table of 32,768 maps, each
-// of which takes its first memory when an address first falls to it.
+// of which takes its first memory when an address first falls to it. It is the
+// trend of these rounds, the median slope of all pairs of them: one round that
+// ended with a little more or less does not count for growth.
 func (r *Report) Growth() float64 {
 	if len(r.Rounds) < 3 {
 		return 0
 	}
-	from := float64(r.Rounds[r.middle()].Heap)
-	return (float64(r.Rounds[len(r.Rounds)-1].Heap) - from) / from
+	late := r.Rounds[r.middle():]
+	var slopes, starts []float64
+	for i := range late {
+		for j := range i {
+			slopes = append(slopes, float64(late[i].Heap-late[j].Heap)/float64(i-j))
+		}
+	}
+	slope := median(slopes)
+	for i, x := range late {
+		starts = append(starts, float64(x.Heap)-slope*float64(i))
+	}
+	return slope * float64(len(late)-1) / median(starts)
+}
+
+// GrowthText is it in words, empty with fewer than three rounds.
+func (r *Report) GrowthText() string {
+	if len(r.Rounds) < 3 {
+		return ""
+	}
+	return fmt.Sprintf("the heap grew by %.2f %% from round %d to %d, by the trend of these rounds", 100*r.Growth(), r.middle()+1, len(r.Rounds))
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
 func (r *Report) middle() int { return (len(r.Rounds) - 1) / 2 }
@@ -188,7 +215,8 @@ func describe(o *Options) []Setting {
 	}
 	add("agents", o.Agents, true)
 	add("turns each", o.Turns, o.Turns > 0)
-	add("duration", o.Duration, o.Duration > 0)
+	add("duration", o.Duration, o.Duration > 0 && o.Rounds == 1)
+	add("duration of a round", o.Duration, o.Duration > 0 && o.Rounds > 1)
 	add("ramp", o.Ramp, o.Ramp > 0)
 	add("loop", fmt.Sprintf("open, %g turns/s", o.Rate), o.Rate > 0)
 	add("loop", fmt.Sprintf("closed, %d in flight", o.Concurrency), o.Rate == 0)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"math"
 	"os"
 	"regexp"
 	"strings"
@@ -47,6 +48,38 @@ func TestReports(t *testing.T) {
 	}
 	if back.Turns != r.Turns || len(back.Rounds) != 3 || len(back.Series) != len(r.Series) {
 		t.Errorf("the JSON report reads as %+v", back.Turns)
+	}
+}
+
+// Memory that grows is told from a round that ended with a little more.
+func TestGrowth(t *testing.T) {
+	const heap = 1 << 30
+	for name, c := range map[string]struct {
+		of   func(round int) float64 // 0 to 9, as a share of heap
+		want float64                 // from the fifth to the tenth
+	}{
+		"flat":          {func(int) float64 { return 1 }, 0},
+		"leak":          {func(i int) float64 { return 1 + 0.01*float64(i) }, 0.05 / 1.04},
+		"pools fill":    {func(i int) float64 { return min(1, 0.5+0.15*float64(i)) }, 0},
+		"last is large": {func(i int) float64 { return 1 + 0.1*float64(i/9) }, 0},
+		"first is small": {func(i int) float64 {
+			if i == 4 {
+				return 0.9
+			}
+			return 1
+		}, 0},
+		"shrinks": {func(i int) float64 { return 1 - 0.01*float64(i) }, -0.05 / 0.96},
+	} {
+		var r stress.Report
+		for i := range 10 {
+			r.Rounds = append(r.Rounds, stress.Round{Heap: int64(c.of(i) * heap)})
+		}
+		if got := r.Growth(); math.Abs(got-c.want) > 1e-6 || !strings.Contains(r.GrowthText(), "from round 5 to 10") {
+			t.Errorf("%s: %v, want %v; %s", name, got, c.want, r.GrowthText())
+		}
+	}
+	if few := (&stress.Report{Rounds: make([]stress.Round, 2)}); few.Growth() != 0 || few.GrowthText() != "" {
+		t.Errorf("two rounds: %v, %q", few.Growth(), few.GrowthText())
 	}
 }
 

@@ -172,7 +172,8 @@ func (r *run) rounds(ctx context.Context, report *Report) {
 		}
 		if r.opts.Rounds > 1 {
 			r.forget(pool)
-			report.Rounds[n].Heap = liveHeap()
+			report.Rounds[n].Heap, _ = liveMemory()
+			report.Rounds[n].Goroutines = runtime.NumGoroutine()
 		}
 		if last {
 			break

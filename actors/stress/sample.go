@@ -36,7 +36,7 @@ type Progress struct {
 	Sample
 	Round, Rounds int
 	Elapsed       time.Duration
-	Share         float64 // of the round that is done, as far as it can be told
+	Share         float64 // of the run that is done, as far as it can be told
 	TotalTurns    int64
 	TotalFailed   int64
 	TotalCanceled int64
@@ -82,17 +82,26 @@ type lookedAt struct {
 }
 
 func newSampler(r *run) *sampler {
-	return &sampler{run: r, skip: 1, peaks: map[string]int64{}, heapBefore: liveHeap()}
+	// The series has all its memory from the start: it is no growth of a round.
+	return &sampler{run: r, skip: 1, peaks: map[string]int64{}, series: make([]Sample, 0, maxSamples), heapBefore: allMemory()}
 }
 
-// liveHeap is what is reachable, in bytes. It collects garbage twice, as what
-// finalizers and pools hold on to is freed by the second time.
-func liveHeap() int64 {
+// liveMemory is what is reachable on the heap, and what stacks take, in bytes. It
+// collects garbage twice, as what finalizers and pools hold on to is freed by the
+// second time. Stacks count by the blocks that they come from, so that a dozen
+// goroutines may take one or two megabytes, by how full the blocks happen to be:
+// what is compared over time is the heap.
+func liveMemory() (heap, stacks int64) {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
+	return int64(m.HeapAlloc), int64(m.StackInuse)
+}
+
+func allMemory() int64 {
+	heap, stacks := liveMemory()
+	return heap + stacks
 }
 
 // mark is the state before a round.
@@ -106,12 +115,12 @@ func (s *sampler) mark() lookedAt {
 // fresh is called when the agents were spawned and none has made a turn.
 func (s *sampler) fresh() {
 	if s.heapFresh == 0 {
-		s.heapFresh = liveHeap()
+		s.heapFresh = allMemory()
 	}
 }
 
 // after is called when all agents rest after their turns.
-func (s *sampler) after() { s.heapAfter = liveHeap() }
+func (s *sampler) after() { s.heapAfter = allMemory() }
 
 func (s *sampler) lookLocked() lookedAt {
 	s.run.stats.mu.Lock()
@@ -203,7 +212,7 @@ func (s *sampler) keepLocked(x Sample) {
 		return
 	}
 	if len(s.series) == maxSamples {
-		half := make([]Sample, 0, maxSamples)
+		half := make([]Sample, 0, maxSamples) // whoever got the old one may still read it
 		for i := 1; i < maxSamples; i += 2 {
 			half = append(half, s.series[i])
 		}
@@ -243,7 +252,7 @@ func highWater(i actors.Info) int {
 	return h
 }
 
-// share is how much of a round is done.
+// share is how much of the run is done.
 func (r *run) share(elapsed time.Duration, turns int64, round int) float64 {
 	share := 0.0
 	if r.opts.Duration > 0 {
@@ -253,7 +262,7 @@ func (r *run) share(elapsed time.Duration, turns int64, round int) float64 {
 		all := float64(r.opts.Turns) * float64(r.opts.Agents)
 		share = max(share, (float64(turns)-float64(round-1)*all)/all)
 	}
-	return min(max(share, 0), 1)
+	return (float64(round-1) + min(max(share, 0), 1)) / float64(r.opts.Rounds)
 }
 
 func heapObjects() int64 {

@@ -104,6 +104,9 @@ func (r *run) turn(s *subject, due time.Time) plan {
 	var err error
 	if t.number, err = s.agent.Submit(r.opts.prompt(t.tag, p, r.tool)); err != nil {
 		r.refused(t, err)
+		if r.opts.Rate == 0 { // whoever is told to come again later does
+			p.think = max(p.think, time.Duration(r.usual.Load()))
+		}
 		return p
 	}
 	r.inFlight.Add(1)

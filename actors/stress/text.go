@@ -114,13 +114,13 @@ func (r *Report) roundTable(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "round\tturns\tfailed\tturns/s\tCPU\tlive memory\t")
+	fmt.Fprintln(t, "round\tturns\tfailed\tturns/s\tCPU\tlive heap\tgoroutines\t")
 	for i, x := range r.Rounds {
-		fmt.Fprintf(t, "%d\t%d\t%d\t%s\t%s\t%s\t\n", i+1, x.Turns, x.Failed, number(x.Rate), seconds(x.CPU), size(x.Heap))
+		fmt.Fprintf(t, "%d\t%d\t%d\t%s\t%s\t%s\t%d\t\n", i+1, x.Turns, x.Failed, number(x.Rate), seconds(x.CPU), size(x.Heap), x.Goroutines)
 	}
 	_ = t.Flush() // into a string
 	if len(r.Rounds) > 2 {
-		fmt.Fprintf(b, "memory grew by %.2f %% from round %d to %d\n", 100*r.Growth(), r.middle()+1, len(r.Rounds))
+		b.WriteString(r.GrowthText() + "\n")
 	}
 }
 
@@ -139,18 +139,22 @@ func (r *Report) verdict(b *strings.Builder) {
 	}
 }
 
-// Line is the progress in one line for a log or a status bar.
+// Line is the progress in one line for a log or a status bar, its parts two
+// spaces apart, the most important first.
 func (p Progress) Line() string {
-	round := ""
+	first := ""
+	if p.Violations > 0 {
+		first = fmt.Sprintf("%d VIOLATIONS  ", p.Violations)
+	}
 	if p.Rounds > 1 {
-		round = fmt.Sprintf("round %d/%d  ", p.Round, p.Rounds)
+		first += fmt.Sprintf("round %d/%d  ", p.Round, p.Rounds)
 	}
 	queued := ""
 	if p.Queued > 0 {
 		queued = fmt.Sprintf(" (%d wait)", p.Queued)
 	}
-	return fmt.Sprintf("%s%3.0f %%  %s  %s turns/s  %d in flight%s  p50 %s  p99 %s  %d failed  %s  %d violations",
-		round, 100*p.Share, p.Elapsed.Truncate(100*time.Millisecond), number(p.Turns), p.InFlight, queued, millis(p.P50), millis(p.P99), p.TotalFailed, size(p.Heap), p.Violations)
+	return fmt.Sprintf("%s%3.0f %%  %s  %s turns/s  %d in flight%s  %d failed  p50 %s  p99 %s  heap %s",
+		first, 100*p.Share, p.Elapsed.Truncate(100*time.Millisecond), number(p.Turns), p.InFlight, queued, p.TotalFailed, millis(p.P50), millis(p.P99), size(p.Heap))
 }
 
 // Sparkline draws values as a line of block characters, the last width of them.

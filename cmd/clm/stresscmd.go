@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"clm/actors"
 	"clm/actors/debug"
@@ -260,11 +261,7 @@ func (p *Program) serveProfiles(addr string) func(*metrics.Collector) (func() er
 func (p *Program) stressProgress() func(stress.Progress) {
 	if p.colour(p.Stderr) {
 		return func(g stress.Progress) {
-			rates := make([]float64, len(g.Series))
-			for i, s := range g.Series {
-				rates[i] = s.Turns
-			}
-			fmt.Fprintf(p.Stderr, "\r\x1b[K%s %s %s", bar(g.Share, 16), g.Line(), stress.Sparkline(rates, 20))
+			fmt.Fprint(p.Stderr, "\r\x1b[K", progressLine(g, terminalWidth(p.Stderr)))
 		}
 	}
 	last := time.Duration(0)
@@ -274,6 +271,40 @@ func (p *Program) stressProgress() func(stress.Progress) {
 			fmt.Fprintln(p.Stderr, g.Line())
 		}
 	}
+}
+
+// progressLine is the progress with what else there is room for: a line that
+// wraps could not be written over.
+func progressLine(g stress.Progress, width int) string {
+	const barWidth, most, least = 16, 20, 5
+	line := []rune(g.Line())
+	room := width - 1 - len(line)
+	if room < 0 {
+		fits := string(line[:max(width-1, 0)])
+		return fits[:max(strings.LastIndex(fits, "  "), 0)] // no part of a figure
+	}
+	if room > barWidth {
+		line = append([]rune(bar(g.Share, barWidth)+" "), line...)
+		room -= barWidth + 1
+	}
+	if room <= least {
+		return string(line)
+	}
+	rates := make([]float64, len(g.Series))
+	for i, s := range g.Series {
+		rates[i] = s.Turns
+	}
+	return string(line) + " " + stress.Sparkline(rates, min(room-1, most))
+}
+
+// terminalWidth is how many columns a terminal has.
+func terminalWidth(w io.Writer) int {
+	if f, is := w.(*os.File); is {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
 }
 
 // bar draws a share.
