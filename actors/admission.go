@@ -67,12 +67,10 @@ func (a *admission) enter() (p *place, waits bool, err error) {
 	p.at = a.queue.PushBack(p)
 	a.advance() // memory may have become free
 	if a.queue.Len() > a.maxQueued {
-		a.take(p)
-		p.err = a.tooMany(why)
+		a.refuse(p, a.tooMany(why))
 	}
 	a.unstick()
 	if p.err != nil {
-		a.refused++
 		return nil, false, p.err
 	}
 	return p, p.at != nil, nil
@@ -192,16 +190,19 @@ func (a *admission) collected() {
 
 func (a *admission) refuseAll() {
 	for a.queue.Len() > 0 {
-		p := a.queue.Front().Value.(*place)
-		a.take(p)
-		if p.err = a.memory(); p.err == nil { // it became free this moment
-			p.err = msg.ErrOverloaded
+		err := a.memory()
+		if err == nil { // it became free this moment
+			err = msg.ErrOverloaded
 		}
-		if p.turn != nil {
-			a.refused++ // else enter counts it
-		}
-		p.tell()
+		a.refuse(a.queue.Front().Value.(*place), err)
 	}
+}
+
+func (a *admission) refuse(p *place, err error) {
+	a.take(p)
+	p.err = err
+	a.refused++
+	p.tell()
 }
 
 func readMetric(metric string) int64 {

@@ -68,7 +68,8 @@ type Host interface {
 	// Stopping is told when the agent is about to end; what it starts on n is
 	// joined.
 	Stopping(n *family.Node)
-	// Admit says why no turn may start now.
+	// Admit takes what a turn needs that is about to start, or says why it may
+	// not. The turn may have to wait before it does anything.
 	Admit() error
 	// Decide applies the permission rules; why goes to the model or the question.
 	Decide(p msg.PrepareTool) (v Verdict, why string)
