@@ -419,7 +419,7 @@ func (h *host) change(t *Toolset, err error) (drop []string, _ error) {
 // dataDir is where a plugin may keep files of its own.
 func dataDir(plugin string) string {
 	base := os.Getenv("XDG_DATA_HOME")
-	if base == "" {
+	if !filepath.IsAbs(base) {
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return ""

@@ -324,14 +324,23 @@ func (p *Program) pluginOptions(cfg *config.Config) actors.PluginOptions {
 }
 
 // private are the folders that no tool opens.
-func (p *Program) private(cfg *config.Config) []string { return []string{cfg.Dir, p.stateDir()} }
+func (p *Program) private(cfg *config.Config) []string {
+	if dir := p.stateDir(); dir != "" {
+		return []string{cfg.Dir, dir}
+	}
+	return []string{cfg.Dir}
+}
 
-// stateDir is where sessions and the history are.
+// stateDir is where sessions and the history are; "" is nowhere, and never the
+// working folder.
 func (p *Program) stateDir() string {
 	if d := p.env("XDG_STATE_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "clm")
 	}
-	return filepath.Join(p.env("HOME"), ".local", "state", "clm")
+	if home := p.env("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "clm")
+	}
+	return ""
 }
 
 // status maps the end of a turn to an exit status.

@@ -235,6 +235,10 @@ func (p *Program) examineMCP(x *examination, cmd *cobra.Command, cfg *config.Con
 func (p *Program) examineState(x *examination) {
 	x.head("Sessions")
 	dir := p.stateDir()
+	if dir == "" {
+		x.not("neither XDG_STATE_HOME nor HOME is set: there is no place for them")
+		return
+	}
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -460,7 +460,7 @@ func TestResumeByChoice(t *testing.T) {
 	p.leaves(0)
 	p = sitAt(t, home, llmtest.New(), "return {}", "-r")
 	p.expect("the first prompt")
-	p.expect("which (1)? ")
+	p.expect(" (1)? ")
 	p.types("1\n")
 	p.says("the second")
 	p.asked(1, "the first prompt")

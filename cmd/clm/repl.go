@@ -77,7 +77,11 @@ func (p *Program) newREPL(c *conversation, t *tty) *repl {
 	r := &repl{p: p, screen: s, keyed: make(chan byte, 8)}
 	r.plain = newPlainSink(text, notes, colour)
 	r.runner = &runner{c: c, out: r.plain}
-	h := openHistory(filepath.Join(p.stateDir(), "history"), c.cfg.Secrets())
+	history := ""
+	if dir := p.stateDir(); dir != "" {
+		history = filepath.Join(dir, "history")
+	}
+	h := openHistory(history, c.cfg.Secrets())
 	r.edit = newEditor(t, s, h, r.complete)
 	r.edit.keys.onKey = func(key byte) {
 		select {

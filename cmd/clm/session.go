@@ -27,7 +27,13 @@ func (s *storedSession) id() string {
 	return s.file.ID()
 }
 
-func (p *Program) sessions() actors.Sessions { return actors.OpenSessions(p.stateDir()) }
+func (p *Program) sessions() (actors.Sessions, error) {
+	dir := p.stateDir()
+	if dir == "" {
+		return actors.Sessions{}, usageError(errors.New("sessions: neither XDG_STATE_HOME nor HOME is set: set one, so that they have a place"))
+	}
+	return actors.OpenSessions(dir), nil
+}
 
 // openSession opens or begins the session that the flags ask for.
 func (c *conversation) openSession() error {
@@ -49,7 +55,11 @@ func (c *conversation) create() error {
 	if err != nil {
 		return fmt.Errorf("working folder: %w", err)
 	}
-	file, err := c.p.sessions().Create(actors.SessionMeta{Model: c.target.Name(), Dir: dir})
+	s, err := c.p.sessions()
+	if err != nil {
+		return err
+	}
+	file, err := s.Create(actors.SessionMeta{Model: c.target.Name(), Dir: dir})
 	if err != nil {
 		return fmt.Errorf("session: %w", err)
 	}
@@ -58,7 +68,11 @@ func (c *conversation) create() error {
 }
 
 func (c *conversation) resume(id string) error {
-	file, loaded, err := c.p.sessions().Open(id)
+	s, err := c.p.sessions()
+	if err != nil {
+		return err
+	}
+	file, loaded, err := s.Open(id)
 	if err != nil {
 		return err
 	}
@@ -92,21 +106,29 @@ func (c *conversation) reopen() error {
 
 // chosenSession is the id of the session that -r or -c names, or "".
 func (p *Program) chosenSession() (string, error) {
-	s, f := p.sessions(), &p.flags
+	f := &p.flags
+	if !f.cont && !f.resume.set {
+		return "", nil
+	}
+	s, err := p.sessions()
 	switch {
+	case err != nil:
+		return "", err
 	case f.cont:
 		return s.Newest()
-	case f.resume.set && f.resume.id != "":
+	case f.resume.id != "":
 		return p.findSession(f.resume.id)
-	case f.resume.set:
-		return p.chooseSession(s)
 	}
-	return "", nil
+	return p.chooseSession(s)
 }
 
 // findSession is the id of the one session that a prefix names.
 func (p *Program) findSession(prefix string) (string, error) {
-	id, err := p.sessions().Find(prefix)
+	s, err := p.sessions()
+	if err != nil {
+		return "", err
+	}
+	id, err := s.Find(prefix)
 	if errors.Is(err, actors.ErrSessionNotFound) {
 		err = fmt.Errorf("%w: clm sessions list shows those that are there", err)
 	}
@@ -131,7 +153,7 @@ func (p *Program) chooseSession(s actors.Sessions) (string, error) {
 	}
 	in := bufio.NewReader(oneByte{p.Stdin})
 	for {
-		fmt.Fprint(p.Stderr, "which (1)? ")
+		fmt.Fprintf(p.Stderr, "which of 1 to %d (1)? ", len(list))
 		line, err := in.ReadString('\n')
 		if err != nil && line == "" {
 			return "", errors.New("-r: no session was chosen")

@@ -37,7 +37,11 @@ func (p *Program) sessionsCommand() *cobra.Command {
 }
 
 func (p *Program) completeSessions(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	list, err := p.sessions().List(50)
+	s, err := p.sessions()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	list, err := s.List(50)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -52,7 +56,11 @@ func (p *Program) sessionsList(limit int) error {
 	if limit < 0 {
 		return usageError(errors.New("-n is a number from 1, 0 is all"))
 	}
-	list, err := p.sessions().List(limit)
+	s, err := p.sessions()
+	if err != nil {
+		return err
+	}
+	list, err := s.List(limit)
 	if err != nil {
 		return err
 	}
@@ -69,7 +77,11 @@ func (p *Program) load(prefix string) (actors.LoadedSession, error) {
 	if err != nil {
 		return actors.LoadedSession{}, usageError(err)
 	}
-	l, err := p.sessions().Load(id)
+	s, err := p.sessions()
+	if err != nil {
+		return actors.LoadedSession{}, err
+	}
+	l, err := s.Load(id)
 	if err != nil {
 		return l, err
 	}
@@ -164,7 +176,10 @@ func markdownExport(l actors.LoadedSession) string {
 
 // sessionsRemove deletes what it can and says what it could not.
 func (p *Program) sessionsRemove(prefixes []string) error {
-	s := p.sessions()
+	s, err := p.sessions()
+	if err != nil {
+		return err
+	}
 	var ids []string
 	for _, prefix := range prefixes {
 		id, err := p.findSession(prefix)
