@@ -23,7 +23,7 @@ var (
 	// ErrAmbiguous: several sessions begin with what was given.
 	ErrAmbiguous = errors.New("more than one session")
 	// ErrLocked: another program, or another agent, writes this session.
-	ErrLocked = errors.New("the session is in use")
+	ErrLocked = errors.New("the session is in use by another run: end that one first")
 	// ErrVersion: a later version of clm wrote this session.
 	ErrVersion = errors.New("the session was written by a later version of clm")
 )
