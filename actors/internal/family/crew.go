@@ -10,18 +10,17 @@ import (
 // most messages do. What is kept is bounded by the number of processors, not of
 // actors, and ends with the last node.
 //
-// A mailbox that gets a message while another is being worked at is not given a
-// goroutine at once: whoever works takes it up next, as a request and its answer
-// are mostly one thing after the other, and waking another processor for them
-// costs more than they do. One mailbox a worker may wait like that; for more,
-// another goroutine begins, up to the number of processors. Mailboxes are
-// therefore never blocked in, see [crew.leave]; effects may block, and get a
-// goroutine each.
+// A job that comes while a mailbox is being worked at is not given a goroutine at
+// once: whoever works takes it up next, as a request and its answer are mostly
+// one thing after the other, and waking another processor for them costs more
+// than they do. One job a worker may wait like that; for more, another goroutine
+// begins, up to the number of processors. So nobody may block while at a mailbox,
+// see [crew.leave]; effects may, and while at one, a goroutine is no worker.
 type crew struct {
 	mu     sync.Mutex
 	idle   []chan job // the last one in is the first one out: its stack is warm
-	ready  queue      // mailboxes that nobody has taken up
-	active int        // goroutines that are at a mailbox
+	ready  queue      // jobs that nobody has taken up
+	active int        // goroutines that are at a mailbox: workers
 	procs  int        // 0: not known yet
 	closed bool
 }
@@ -41,22 +40,15 @@ func (f jobFunc) run() job {
 // idlePerCPU is how many goroutines are kept a processor.
 const idlePerCPU = 4
 
-// run has an effect's work done at once.
-func (c *crew) run(j job) {
-	c.mu.Lock()
-	c.start(j)
-}
-
-// post has a mailbox taken up.
-func (c *crew) post(m *mailbox) {
+// post has a job done.
+func (c *crew) post(j job) {
 	c.mu.Lock()
 	if c.active > 0 && (c.ready.len() < c.active || c.active >= c.limit()) {
-		c.ready.push(m)
+		c.ready.push(j)
 		c.mu.Unlock()
 		return
 	}
-	c.active++
-	c.start(m)
+	c.start(j)
 }
 
 func (c *crew) limit() int {
@@ -68,6 +60,9 @@ func (c *crew) limit() int {
 
 // start gives a job to a goroutine, and unlocks.
 func (c *crew) start(j job) {
+	if isMailbox(j) {
+		c.active++
+	}
 	n := len(c.idle)
 	if n == 0 {
 		c.mu.Unlock()
@@ -80,12 +75,16 @@ func (c *crew) start(j job) {
 	w <- j
 }
 
+func isMailbox(j job) bool {
+	_, ok := j.(*mailbox)
+	return ok
+}
+
 func (c *crew) work(j job) {
 	var wake chan job
 	for {
-		_, mailbox := j.(*mailbox)
-		next := j.run()
-		if next = c.next(next, mailbox); next == nil {
+		next := c.next(j, j.run())
+		if next == nil {
 			if wake == nil {
 				wake = make(chan job, 1)
 			}
@@ -101,21 +100,35 @@ func (c *crew) work(j job) {
 	}
 }
 
-// next is what a goroutine goes on with after a job: what became ready by it, or
-// what has waited longest; nil for nothing.
-func (c *crew) next(next job, was bool) job {
+// next is what a goroutine goes on with after a job: the mailbox that became
+// ready by it, or what has waited longest; nil for nothing.
+func (c *crew) next(done, next job) job {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if was {
+	if isMailbox(done) {
 		c.active--
 	}
 	if next == nil && c.active < c.limit() {
 		next = c.pop()
 	}
-	if next != nil {
+	if next != nil && isMailbox(next) {
 		c.active++
 	}
+	c.goOn()
 	return next
+}
+
+// goOn has somebody take up what waits when no worker is left to do so, and
+// unlocks.
+func (c *crew) goOn() {
+	for c.active == 0 {
+		j := c.pop()
+		if j == nil {
+			break
+		}
+		c.start(j)
+		c.mu.Lock()
+	}
+	c.mu.Unlock()
 }
 
 func (c *crew) pop() job {
@@ -130,12 +143,7 @@ func (c *crew) pop() job {
 func (c *crew) leave() {
 	c.mu.Lock()
 	c.active--
-	if j := c.pop(); j != nil {
-		c.active++
-		c.start(j)
-		return
-	}
-	c.mu.Unlock()
+	c.goOn()
 }
 
 func (c *crew) enter() {

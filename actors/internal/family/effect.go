@@ -31,7 +31,7 @@ func (n *Node) Go(name string, f func(ctx context.Context) any) {
 	n.mu.Lock()
 	n.effects = append(n.effects, e)
 	n.mu.Unlock()
-	n.sys.crew.run(e)
+	n.sys.crew.post(e)
 }
 
 func (e *effect) run() (next job) {

@@ -172,7 +172,7 @@ func (s *System) SpawnRoot(ctx context.Context, spec Spec) (*Node, error) {
 
 // Detach runs f on a goroutine that no node joins: code from outside, which may
 // wait for the end of nodes.
-func (s *System) Detach(f func()) { s.crew.run(jobFunc(f)) }
+func (s *System) Detach(f func()) { s.crew.post(jobFunc(f)) }
 
 // Send delivers a message to a node from outside any node.
 func (s *System) Send(to *actor.PID, message any) { s.Actors.Root.Send(to, message) }

@@ -1,0 +1,115 @@
+package family
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// testJob is an effect.
+type testJob struct{ f func() }
+
+func (j testJob) run() job {
+	j.f()
+	return nil
+}
+
+// Effects that block keep nobody waiting: neither mailboxes nor each other,
+// however many there are, and whoever was a worker when they came.
+func TestCrewBlockedEffects(t *testing.T) {
+	bubble(t, func(t *testing.T, s *System) {
+		defer s.crew.dismiss()
+		hold := make(chan struct{})
+		var running, ran atomic.Int32
+		n := 10 * runtime.GOMAXPROCS(0)
+		ms := make([]*mailbox, n)
+		for i := range ms {
+			m := newMailbox(s)
+			m.RegisterHandlers(invokes(func(any) {
+				for range 3 {
+					s.crew.post(testJob{func() { running.Add(1); <-hold }})
+				}
+				ran.Add(1)
+			}), nil)
+			ms[i] = m
+		}
+		for _, m := range ms {
+			m.PostUserMessage("go")
+		}
+		synctest.Wait()
+		if int(ran.Load()) != n || int(running.Load()) != 3*n {
+			t.Errorf("%d of %d mailboxes ran, %d of %d effects", ran.Load(), n, running.Load(), 3*n)
+		}
+		for _, m := range ms {
+			m.PostUserMessage("go")
+		}
+		synctest.Wait()
+		if int(ran.Load()) != 2*n {
+			t.Errorf("%d of %d mailboxes ran beside effects that block", ran.Load(), 2*n)
+		}
+		close(hold)
+		synctest.Wait()
+		if s.crew.active != 0 || s.crew.ready.len() != 0 {
+			t.Errorf("at the end %d workers, %d jobs", s.crew.active, s.crew.ready.len())
+		}
+	})
+}
+
+// A mailbox whose goroutine blocks in a join keeps nobody waiting.
+func TestCrewLeave(t *testing.T) {
+	bubble(t, func(t *testing.T, s *System) {
+		defer s.crew.dismiss()
+		hold := make(chan struct{})
+		var joined, ran atomic.Int32
+		for range 3 * runtime.GOMAXPROCS(0) {
+			m := newMailbox(s)
+			m.RegisterHandlers(invokes(func(any) {
+				s.crew.leave()
+				<-hold
+				s.crew.enter()
+				joined.Add(1)
+			}), nil)
+			m.PostUserMessage("go")
+			other := newMailbox(s)
+			other.RegisterHandlers(invokes(func(any) { ran.Add(1) }), nil)
+			other.PostUserMessage("go")
+		}
+		synctest.Wait()
+		if int(ran.Load()) != 3*runtime.GOMAXPROCS(0) || joined.Load() != 0 {
+			t.Errorf("%d ran, %d joined", ran.Load(), joined.Load())
+		}
+		close(hold)
+		synctest.Wait()
+		if int(joined.Load()) != 3*runtime.GOMAXPROCS(0) || s.crew.active != 0 {
+			t.Errorf("%d joined, %d workers", joined.Load(), s.crew.active)
+		}
+	})
+}
+
+// Jobs that come from everywhere at once all run.
+func TestCrewRunsAll(t *testing.T) {
+	s := testSystem(t)
+	const posters, each = 16, 2000
+	var ran, wg sync.WaitGroup
+	ran.Add(2 * posters * each)
+	for range posters {
+		m := newMailbox(s)
+		m.RegisterHandlers(invokes(func(any) { ran.Done() }), nil)
+		wg.Go(func() {
+			for range each {
+				m.PostUserMessage("x")
+				s.crew.post(testJob{ran.Done})
+			}
+		})
+	}
+	wg.Wait()
+	ran.Wait()
+}
+
+type invokes func(any)
+
+func (f invokes) InvokeSystemMessage(m any)           { f(m) }
+func (f invokes) InvokeUserMessage(m any)             { f(m) }
+func (f invokes) EscalateFailure(reason, message any) { panic(reason) }
