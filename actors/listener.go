@@ -46,8 +46,16 @@ func (l *Listener) Push(e Event) (more bool) {
 		return true
 	}
 	l.queue = append(l.queue, queued{Event: e})
-	l.signal()
 	return true
+}
+
+// Wake lets a reader that waits go on. It is for the engine.
+func (l *Listener) Wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) > 0 {
+		l.signal()
+	}
 }
 
 // End says that no event follows. It is for the engine.
@@ -186,7 +194,8 @@ type callback struct {
 	*Listener
 	agent   *Agent
 	f       func(Event)
-	running bool // guarded by the listener's mutex
+	due     bool // there are events, or a goroutine at them; guarded by the listener's mutex, as running is
+	running bool
 }
 
 func (a *Agent) callback(f func(Event)) *callback {
@@ -197,14 +206,23 @@ func (a *Agent) callback(f func(Event)) *callback {
 func (k *callback) Push(e Event) bool {
 	k.Listener.Push(e)
 	k.mu.Lock()
-	start := !k.running
-	k.running = true
-	k.mu.Unlock()
-	if start {
-		k.agent.host.e.calls.begin()
-		k.agent.host.e.sys.Detach(k.drain)
+	defer k.mu.Unlock()
+	if !k.due {
+		k.due = true
+		k.agent.host.e.calls.begin() // the engine's end waits for it
 	}
 	return true
+}
+
+// Wake has the events handled. It is for the engine.
+func (k *callback) Wake() {
+	k.mu.Lock()
+	start := k.due && !k.running
+	k.running = k.running || start
+	k.mu.Unlock()
+	if start {
+		k.agent.host.e.sys.Detach(k.drain)
+	}
 }
 
 func (k *callback) drain() {
@@ -217,7 +235,7 @@ func (k *callback) drain() {
 		}
 		k.mu.Lock()
 		if len(k.queue) == 0 {
-			k.running = false
+			k.due, k.running = false, false
 			k.mu.Unlock()
 			return
 		}

@@ -55,7 +55,7 @@ func (t *Task) fault(what string) {
 
 // begin opens the bounds of one slice of c.
 func (v *VM) begin(ctx context.Context, c *Call) {
-	v.slice = slice{ctx: ctx, units: int64(c.limit - c.CPU())}
+	v.slice = slice{ctx: ctx, units: int64(c.limit - c.CPU()), long: v.long}
 	v.slice.begin(c)
 	v.window, v.left = firstCheck, firstCheck
 }
@@ -81,6 +81,10 @@ func (v *VM) account() {
 
 // check looks at everything that can end the running task. It does not return if something does.
 func (v *VM) check() {
+	if long := v.slice.long; long != nil && v.window != firstCheck {
+		v.slice.long = nil
+		long()
+	}
 	v.account()
 	if v.flag.Swap(0)&flagKill != 0 {
 		v.serveKills()

@@ -38,7 +38,8 @@ type VM struct {
 
 	// The rest belongs to whoever holds busy.
 
-	task       *Task // whose Step runs
+	task       *Task  // whose Step runs
+	long       func() // see OnLong
 	slice      slice
 	left       int64 // CPU units until the next check
 	window     int64 // what left began with
@@ -72,6 +73,14 @@ func New(p *Program, o Options) *VM {
 	v := &VM{program: p, shared: shared(), opts: o, limit: o.Memory, busy: make(chan struct{}, 1), trigger: minTrigger}
 	v.openGlobals()
 	return v
+}
+
+// OnLong sets what a Step calls, on its goroutine, when it is no short one: after some 10,000 instructions, or before
+// what else takes as long. Until then it waits for nothing, so that the host may let other work wait for its end.
+func (v *VM) OnLong(f func()) {
+	v.acquire()
+	defer v.release()
+	v.long = f
 }
 
 // Load is the load-time code as a call whose only effects are ReadFile and WriteFile. It must be the first call and
@@ -241,6 +250,7 @@ type slice struct {
 	start    time.Time // or when it went on after its last pause
 	deadline time.Time
 	units    int64  // CPU units left to the call: the limit where the clock stands still
+	long     func() // called at the second check
 	turn     bool   // it is a long one, with a slot of the gate
 	stop     func() // ends the watch
 }

@@ -30,6 +30,7 @@ const (
 // Sink takes events. Its methods must not block.
 type Sink interface {
 	Push(msg.Event) (more bool) // false: it takes no more
+	Wake()                      // what was pushed may be read now
 	End()                       // nothing of the agent is alive, no event follows
 }
 

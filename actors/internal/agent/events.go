@@ -36,7 +36,11 @@ func (a *agent) publish(n *family.Node, d msg.EventData) {
 	if a.turn != nil || a.closing != nil {
 		e.Turn = a.turns
 	}
-	a.cfg.Sinks = slices.DeleteFunc(a.cfg.Sinks, func(s Sink) bool { return !s.Push(e) })
+	a.cfg.Sinks = slices.DeleteFunc(a.cfg.Sinks, func(s Sink) bool {
+		more := s.Push(e)
+		n.System().Wake(s)
+		return !more
+	})
 	for _, p := range a.pids {
 		n.Tell(p, e)
 	}

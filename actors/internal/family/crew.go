@@ -3,6 +3,7 @@ package family
 import (
 	"runtime"
 	"sync"
+	"time"
 )
 
 // crew runs jobs, each on a goroutine, and keeps a few of those for the next
@@ -13,29 +14,65 @@ import (
 // A job that comes while a mailbox is being worked at is not given a goroutine at
 // once: whoever works takes it up next, as a request and its answer are mostly
 // one thing after the other, and waking another processor for them costs more
-// than they do. One job a worker may wait like that; for more, another goroutine
-// begins, up to the number of processors. So nobody may block while at a mailbox,
-// see [crew.leave]; effects may, and while at one, a goroutine is no worker.
+// than they do. A few jobs a worker may wait like that; for more, another
+// goroutine begins, up to the number of processors. So no worker may block or be
+// long at a job, see [crew.leave]; at an effect, which may, a goroutine is no
+// worker, but for those that say when they take long, see [Node.Compute].
 type crew struct {
 	mu     sync.Mutex
 	idle   []chan job // the last one in is the first one out: its stack is warm
 	ready  queue      // jobs that nobody has taken up
-	active int        // goroutines that are at a mailbox: workers
+	active int        // workers
 	procs  int        // 0: not known yet
 	closed bool
+	late   []Waker // to be woken
+	jobs   int     // since the last of them was
+
+	done  uint64    // jobs
+	stuck uint64    // done when it was looked at last
+	since time.Time // when it was not yet that
 }
 
-// job is a mailbox with messages, or the work of an effect. run returns the
-// mailbox that became ready by it, if any: the goroutine goes on with that.
-type job interface{ run() (next job) }
+// Waker is somebody outside who waits for what workers make.
+type Waker interface{ Wake() }
+
+// wakeAfter is how many jobs a waker waits at most while there is work.
+const wakeAfter = 64
+
+// patience is how long jobs wait for workers that end none.
+const patience = 10 * time.Millisecond
+
+// wake has somebody outside woken when there is no more work, or not much later:
+// waking another processor for each single thing costs more than making it.
+func (c *crew) wake(w Waker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.late); n == 0 || c.late[n-1] != w {
+		c.late = append(c.late, w)
+	}
+}
+
+// job is a mailbox with messages, or the work of an effect.
+type job interface {
+	// run returns the mailbox that became ready by it, if any: the goroutine goes
+	// on with that.
+	run() (next job)
+	// works tells whether the goroutine that runs it is a worker.
+	works() bool
+}
 
 // jobFunc is a function as a job.
 type jobFunc func()
+
+func (f jobFunc) works() bool { return false }
 
 func (f jobFunc) run() job {
 	f()
 	return nil
 }
+
+// perWorker is how many jobs may wait for a worker before another one begins.
+const perWorker = 4
 
 // idlePerCPU is how many goroutines are kept a processor.
 const idlePerCPU = 4
@@ -43,12 +80,25 @@ const idlePerCPU = 4
 // post has a job done.
 func (c *crew) post(j job) {
 	c.mu.Lock()
-	if c.active > 0 && (c.ready.len() < c.active || c.active >= c.limit()) {
+	if c.active > 0 && (c.ready.len() < perWorker*c.active || c.active >= c.limit()) && !c.stalled() {
 		c.ready.push(j)
 		c.mu.Unlock()
 		return
 	}
 	c.start(j)
+}
+
+// stalled tells whether the workers have been at their jobs for too long while
+// others wait: code from outside, a logger for one, may block in them.
+func (c *crew) stalled() bool {
+	if c.ready.len() == 0 {
+		return false
+	}
+	now := time.Now()
+	if c.stuck != c.done || c.since.IsZero() {
+		c.stuck, c.since = c.done, now
+	}
+	return now.Sub(c.since) > patience
 }
 
 func (c *crew) limit() int {
@@ -60,7 +110,7 @@ func (c *crew) limit() int {
 
 // start gives a job to a goroutine, and unlocks.
 func (c *crew) start(j job) {
-	if isMailbox(j) {
+	if j.works() {
 		c.active++
 	}
 	n := len(c.idle)
@@ -75,15 +125,13 @@ func (c *crew) start(j job) {
 	w <- j
 }
 
-func isMailbox(j job) bool {
-	_, ok := j.(*mailbox)
-	return ok
-}
-
 func (c *crew) work(j job) {
 	var wake chan job
 	for {
-		next := c.next(j, j.run())
+		next, late := c.next(j, j.run())
+		for _, w := range late {
+			w.Wake()
+		}
 		if next == nil {
 			if wake == nil {
 				wake = make(chan job, 1)
@@ -101,20 +149,31 @@ func (c *crew) work(j job) {
 }
 
 // next is what a goroutine goes on with after a job: the mailbox that became
-// ready by it, or what has waited longest; nil for nothing.
-func (c *crew) next(done, next job) job {
+// ready by it, or what has waited longest; nil for nothing. late are those to be
+// woken now.
+func (c *crew) next(done, next job) (_ job, late []Waker) {
 	c.mu.Lock()
-	if isMailbox(done) {
+	if done.works() {
 		c.active--
 	}
 	if next == nil && c.active < c.limit() {
 		next = c.pop()
 	}
-	if next != nil && isMailbox(next) {
+	if next != nil && next.works() {
 		c.active++
 	}
+	c.done++
+	if c.jobs++; next == nil || !next.works() || c.jobs >= wakeAfter {
+		late = c.due()
+	}
 	c.goOn()
-	return next
+	return next, late
+}
+
+// due is who is to be woken.
+func (c *crew) due() (late []Waker) {
+	late, c.late, c.jobs = c.late, nil, 0
+	return late
 }
 
 // goOn has somebody take up what waits when no worker is left to do so, and
@@ -138,12 +197,16 @@ func (c *crew) pop() job {
 	return c.ready.pop().(job)
 }
 
-// leave is called before a mailbox's goroutine blocks, and enter after it:
-// others must not wait for it.
+// leave is called before a worker blocks, and enter when it is one again: others
+// must not wait for it.
 func (c *crew) leave() {
 	c.mu.Lock()
 	c.active--
+	late := c.due()
 	c.goOn()
+	for _, w := range late {
+		w.Wake()
+	}
 }
 
 func (c *crew) enter() {

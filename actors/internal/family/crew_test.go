@@ -6,10 +6,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // testJob is an effect.
 type testJob struct{ f func() }
+
+func (testJob) works() bool { return false }
 
 func (j testJob) run() job {
 	j.f()
@@ -113,3 +116,71 @@ type invokes func(any)
 func (f invokes) InvokeSystemMessage(m any)           { f(m) }
 func (f invokes) InvokeUserMessage(m any)             { f(m) }
 func (f invokes) EscalateFailure(reason, message any) { panic(reason) }
+
+// Workers that are blocked in spite of the rule stop the others for a moment only.
+func TestCrewStalled(t *testing.T) {
+	s := testSystem(t)
+	hold := make(chan struct{})
+	block, other := newMailbox(s), make(chan struct{}, 100)
+	block.RegisterHandlers(invokes(func(any) { <-hold }), nil)
+	block.PostUserMessage("go")
+	for { // each message may find that it is time for another worker
+		m := newMailbox(s)
+		m.RegisterHandlers(invokes(func(any) { other <- struct{}{} }), nil)
+		m.PostUserMessage("go")
+		select {
+		case <-other:
+			close(hold)
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// Who waits outside is woken when there is no more work, before a worker blocks,
+// and after many jobs.
+func TestCrewWakes(t *testing.T) {
+	bubble(t, func(t *testing.T, s *System) {
+		defer s.crew.dismiss()
+		var woken atomic.Int32
+		w := wakes(func() { woken.Add(1) })
+		m := newMailbox(s)
+		var jobs int
+		m.RegisterHandlers(invokes(func(x any) {
+			s.Wake(&w)
+			s.Wake(&w)
+			switch x {
+			case "block":
+				s.crew.leave()
+				if woken.Load() != 1 {
+					t.Errorf("woken %d times before a worker blocks", woken.Load())
+				}
+				s.crew.enter()
+			case "many":
+				var f invokes
+				f = func(any) {
+					if jobs++; jobs < 10*wakeAfter {
+						next := newMailbox(s)
+						next.RegisterHandlers(f, nil)
+						next.PostUserMessage("x")
+					} else if woken.Load() == 0 {
+						t.Errorf("nobody was woken in %d jobs", jobs)
+					}
+				}
+				f("x")
+			}
+		}), nil)
+		for _, x := range []string{"idle", "block", "many"} {
+			woken.Store(0)
+			m.PostUserMessage(x)
+			synctest.Wait()
+			if n := woken.Load(); n != 1 {
+				t.Errorf("%s: woken %d times", x, n)
+			}
+		}
+	})
+}
+
+type wakes func()
+
+func (f *wakes) Wake() { (*f)() }

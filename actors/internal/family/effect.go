@@ -14,6 +14,7 @@ type effect struct {
 	ctx  context.Context
 	name string
 	f    func(ctx context.Context) any
+	work bool // the goroutine is a worker: it does not block, and is not long at it
 }
 
 // timer is one that has not fired.
@@ -26,13 +27,35 @@ type timer struct {
 // is sent to the node, unless it is nil or the node is stopping. f must return
 // soon after ctx ends. A panic in f ends the node.
 func (n *Node) Go(name string, f func(ctx context.Context) any) {
-	e := &effect{node: n, ctx: n.Context(), name: name, f: f}
+	n.begin(&effect{node: n, ctx: n.Context(), name: name, f: f})
+}
+
+// Compute is [Node.Go] for what is mostly short and waits for nothing: other work
+// may wait for its end. f must call long before it takes longer than that, or
+// waits.
+func (n *Node) Compute(name string, f func(ctx context.Context, long func()) any) {
+	e := &effect{node: n, ctx: n.Context(), name: name, work: true}
+	e.f = func(ctx context.Context) any { return f(ctx, e.long) }
+	n.begin(e)
+}
+
+// long is called on the effect's goroutine.
+func (e *effect) long() {
+	if e.work {
+		e.work = false
+		e.node.sys.crew.leave()
+	}
+}
+
+func (n *Node) begin(e *effect) {
 	n.sys.Effects.Add(1)
 	n.mu.Lock()
 	n.effects = append(n.effects, e)
 	n.mu.Unlock()
 	n.sys.crew.post(e)
 }
+
+func (e *effect) works() bool { return e.work }
 
 func (e *effect) run() (next job) {
 	n := e.node

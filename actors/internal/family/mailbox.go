@@ -100,6 +100,8 @@ func (m *mailbox) begins() bool {
 	return begins
 }
 
+func (m *mailbox) works() bool { return true }
+
 func (m *mailbox) run() job {
 	for !m.some() {
 	}

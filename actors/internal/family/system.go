@@ -170,6 +170,9 @@ func (s *System) SpawnRoot(ctx context.Context, spec Spec) (*Node, error) {
 	return n, nil
 }
 
+// Wake has somebody outside woken soon, who waits for what the calling actor made.
+func (s *System) Wake(w Waker) { s.crew.wake(w) }
+
 // Detach runs f on a goroutine that no node joins: code from outside, which may
 // wait for the end of nodes.
 func (s *System) Detach(f func()) { s.crew.post(jobFunc(f)) }

@@ -184,11 +184,12 @@ func (t *task) step(n *family.Node) {
 		t.co = t.vm.Call(t.run.Tool, t.run.Args).Main()
 	}
 	n.SetState("running Lua")
-	co, in := t.co, t.in
+	co, in, lent := t.co, t.in, t.vm
 	t.in = luavm.Answer{}
 	t.lua.Add(1)
-	n.Go("lua", func(ctx context.Context) any {
+	n.Compute("lua", func(ctx context.Context, long func()) any {
 		defer t.lua.Done()
+		lent.OnLong(long)
 		return stepped{co.Step(ctx, in)}
 	})
 }
