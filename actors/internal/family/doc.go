@@ -17,5 +17,8 @@
 //     counted, and named in the node's outcome.
 //
 // A behaviour runs on its mailbox alone: it needs no locks, and it must not
-// block. Whatever is slow runs in [Node.Go] and answers with one message.
+// block. Whatever is slow runs in [Node.Go] and answers with one message. All
+// mailboxes are worked at by a few goroutines, as many as there are processors:
+// what one of them makes ready it mostly takes up itself, so that a chain of
+// requests and answers wakes no other processor.
 package family
