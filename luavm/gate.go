@@ -13,7 +13,8 @@ import (
 // a goroutine run before it interrupts it, so that the time of a slice holds next to no waits for a processor.
 const quantum = 5 * time.Millisecond
 
-// short is how long a slice may take to count as a short one. Nearly all are much shorter.
+// short is how long a slice may take to count as a short one, and what the short ones of a call take together until it
+// lets others run. Nearly all calls are much shorter.
 const short = time.Millisecond
 
 // gate lets as many long slices of the process run at once as there are processors, the others wait in line. So
@@ -122,8 +123,7 @@ func (s *slice) mayGoOn(now time.Time) bool {
 	return took <= short || s.turn && took <= quantum
 }
 
-// pause lets others run before the slice of t goes on, with a slot. Its clock stands still meanwhile. That it
-// gives up the processor also begins a new term with Go's scheduler.
+// pause lets others run before the slice of t goes on, with a slot. Its clock stands still meanwhile.
 func (v *VM) pause(t *Task) {
 	s, g := &v.slice, processors()
 	t.call.cpu.Add(int64(time.Since(s.start)))
@@ -136,9 +136,16 @@ func (v *VM) pause(t *Task) {
 		s.turn = v.takeTurn(s.ctx, t)
 	}
 	if s.turn {
-		runtime.Gosched()
+		t.call.yield()
 	}
 	s.begin(t.call)
+}
+
+// yield lets others run. It also begins a new term with Go's scheduler, which would interrupt a goroutine that
+// computes for long at some other moment, where its clock runs.
+func (c *Call) yield() {
+	runtime.Gosched()
+	c.yielded = c.CPU()
 }
 
 // begin starts the clock of a slice of c, at its start and after each pause.

@@ -56,6 +56,10 @@ func (t *Task) fault(what string) {
 // begin opens the bounds of one slice of c.
 func (v *VM) begin(ctx context.Context, c *Call) {
 	v.slice = slice{ctx: ctx, units: int64(c.limit - c.CPU()), long: v.long}
+	if c.CPU()-c.yielded > short {
+		v.slice.tellLong()
+		c.yield()
+	}
 	v.slice.begin(c)
 	v.window, v.left = firstCheck, firstCheck
 }
@@ -81,9 +85,8 @@ func (v *VM) account() {
 
 // check looks at everything that can end the running task. It does not return if something does.
 func (v *VM) check() {
-	if long := v.slice.long; long != nil && v.window != firstCheck {
-		v.slice.long = nil
-		long()
+	if v.window != firstCheck {
+		v.slice.tellLong()
 	}
 	v.account()
 	if v.flag.Swap(0)&flagKill != 0 {

@@ -21,7 +21,8 @@ type Call struct {
 	loading bool
 	first   bool // keep main's first result as it is: EvalConfig
 	main    Task
-	cpu     atomic.Int64 // nanoseconds
+	cpu     atomic.Int64  // nanoseconds
+	yielded time.Duration // what cpu was when the call last let others run
 
 	problem  error // ends the first Step
 	tasks    []*Task
@@ -179,6 +180,7 @@ func (v *VM) resume(t *Task) (Want, bool) {
 // body is the coroutine: fn under the VM's limits, and what becomes of it.
 func (t *Task) body(yield func(Want) bool) {
 	t.yield = yield
+	growStack(0)
 	results, err, ok := t.enter(maxFrames).call(t.fn, t.args)
 	switch {
 	case t.abort != nil:
@@ -194,6 +196,15 @@ func (t *Task) body(yield func(Want) bool) {
 	for len(t.threads) > 0 {
 		t.threads[len(t.threads)-1].leave()
 	}
+}
+
+// growStack makes the goroutine's stack as large as nearly every task needs. It would grow anyway, but copying it is
+// cheap while it holds next to nothing.
+//
+//go:noinline
+func growStack(i int) byte {
+	var frame [2 << 10]byte
+	return frame[i]
 }
 
 // await gives want to the host and returns its answer. A task that is ended meanwhile does not come back from it.

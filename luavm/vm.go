@@ -75,8 +75,9 @@ func New(p *Program, o Options) *VM {
 	return v
 }
 
-// OnLong sets what a Step calls, on its goroutine, when it is no short one: after some 10,000 instructions, or before
-// what else takes as long. Until then it waits for nothing, so that the host may let other work wait for its end.
+// OnLong sets what a Step calls, on its goroutine, when it is no short one: after some 10,000 instructions, before what
+// else takes as long, and before it lets others run. Until then it waits for nothing, so that the host may let other
+// work wait for its end.
 func (v *VM) OnLong(f func()) {
 	v.acquire()
 	defer v.release()
@@ -250,9 +251,17 @@ type slice struct {
 	start    time.Time // or when it went on after its last pause
 	deadline time.Time
 	units    int64  // CPU units left to the call: the limit where the clock stands still
-	long     func() // called at the second check
+	long     func() // called at the second check, or before the slice waits
 	turn     bool   // it is a long one, with a slot of the gate
 	stop     func() // ends the watch
+}
+
+// tellLong tells the host, once, that the slice is no short one.
+func (s *slice) tellLong() {
+	if long := s.long; long != nil {
+		s.long = nil
+		long()
+	}
 }
 
 func (s *slice) unwatch() {
