@@ -126,6 +126,7 @@ func (s *slice) mayGoOn(now time.Time) bool {
 // pause lets others run before the slice of t goes on, with a slot. Its clock stands still meanwhile.
 func (v *VM) pause(t *Task) {
 	s, g := &v.slice, processors()
+	s.tellLong()
 	t.call.cpu.Add(int64(time.Since(s.start)))
 	s.unwatch()
 	if s.turn && g.waiting.Load() > 0 {
