@@ -167,7 +167,7 @@ func (p Plan) Apply(summary string) ([]Message, error) {
 		bytes += messageBytes(m)
 	}
 	if !shorter(p.bytes, bytes) {
-		return nil, fmt.Errorf("%w: %d bytes of %d with the summary", ErrNoProgress, bytes, p.bytes)
+		return nil, fmt.Errorf("%w: it has %d bytes, and %d with the summary", ErrNoProgress, p.bytes, bytes)
 	}
 	return msgs, nil
 }

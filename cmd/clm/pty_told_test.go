@@ -90,3 +90,19 @@ func TestToolsFitTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// Why a compaction failed is told once.
+func TestFailedCompactionIsToldOnce(t *testing.T) {
+	summary := "!text " + strings.Repeat("word ", 200) + "\n!finish stop\n"
+	p := sit(t, llmtest.New(says("one"), says("two"), says("three"), says("four"), summary), "return {}")
+	for range 4 {
+		p.says("and now")
+	}
+	p.says("/compact")
+	p.expect("compaction failed: the conversation does not get shorter: it has ")
+	p.says("/quit")
+	p.leaves(0)
+	if n := strings.Count(p.all.String(), "does not get shorter"); n != 1 {
+		t.Errorf("told %d times: %q", n, p.all.String())
+	}
+}

@@ -45,8 +45,9 @@ type plainSink struct {
 	filtered  bool // and its provider kept some of it back
 	thinking  bool // a line of reasoning is open
 
-	asked map[uint64]string // the tools of open questions
-	err   error
+	asked  map[uint64]string // the tools of open questions
+	failed string            // why the turn's compaction failed
+	err    error
 
 	usage llm.Usage
 	used  int64
@@ -105,7 +106,7 @@ func (s *plainSink) event(e actors.Event) error {
 	case msg.Waiting:
 		s.note("waiting %s: %s", d.For.Round(100*time.Millisecond), oneLine(d.Why))
 	case msg.Compaction:
-		s.note("compaction %s %s", d.Phase, oneLine(d.Error))
+		s.compaction(d)
 	case msg.Notice:
 		s.note("%s", oneLine(d.Text))
 	case msg.UsageReported:
@@ -157,6 +158,17 @@ func (s *plainSink) note(format string, args ...any) {
 	fmt.Fprintf(s.notes, "%s%s%s\n", s.dim[0], strings.TrimRight(fmt.Sprintf(format, args...), " "), s.dim[1])
 }
 
+// compaction tells of one; the end of a turn that was nothing else does not
+// tell the error again.
+func (s *plainSink) compaction(d msg.Compaction) {
+	s.failed = d.Error
+	if d.Error == "" {
+		s.note("compaction %s", d.Phase)
+		return
+	}
+	s.note("compaction %s: %s", d.Phase, strings.TrimPrefix(oneLine(d.Error), "compaction: "))
+}
+
 func (s *plainSink) think(text string) {
 	if !s.thinking {
 		s.line()
@@ -200,7 +212,9 @@ func (s *plainSink) done(d msg.TurnDone) {
 	if s.err != nil {
 		return // nobody reads any more: the end is quiet
 	}
-	if d.Status != "done" {
+	failed := s.failed
+	s.failed = ""
+	if d.Status != "done" && (d.Error == "" || d.Error != failed) {
 		text := d.Error
 		if text == "" {
 			text = "the turn was " + d.Status
