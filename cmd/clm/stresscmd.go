@@ -194,6 +194,11 @@ func sameFlags(cmd *cobra.Command) (args []string) {
 // else the embedded one is under load.
 func (p *Program) stressOptions(cmd *cobra.Command, f *stressFlags) (stress.Options, error) {
 	o := f.o
+	for name, v := range map[string]int{"agents": o.Agents, "tokens": o.Tokens} {
+		if v < 1 { // to the library 0 is the default
+			return o, fmt.Errorf("--%s is %d, must be at least 1", name, v)
+		}
+	}
 	var err error
 	if f.tools != "" {
 		var t stress.Tools
