@@ -54,8 +54,8 @@ func (c *crew) wake(w Waker) {
 
 // job is a mailbox with messages, or the work of an effect.
 type job interface {
-	// run returns the mailbox that became ready by it, if any: the goroutine goes
-	// on with that.
+	// run returns what the goroutine goes on with: the mailbox that became ready by
+	// it, or itself when there is more; nil for nothing.
 	run() (next job)
 	// works tells whether the goroutine that runs it is a worker.
 	works() bool
@@ -148,13 +148,16 @@ func (c *crew) work(j job) {
 	}
 }
 
-// next is what a goroutine goes on with after a job: the mailbox that became
-// ready by it, or what has waited longest; nil for nothing. late are those to be
-// woken now.
+// next is what a goroutine goes on with after a job: what the job said, or what
+// has waited longest; nil for nothing. late are those to be woken now.
 func (c *crew) next(done, next job) (_ job, late []Waker) {
 	c.mu.Lock()
 	if done.works() {
 		c.active--
+	}
+	if next == done && c.ready.len() > 0 {
+		c.ready.push(next) // others come first
+		next = c.pop()
 	}
 	if next == nil && c.active < c.limit() {
 		next = c.pop()

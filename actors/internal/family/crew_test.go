@@ -184,3 +184,37 @@ func TestCrewWakes(t *testing.T) {
 type wakes func()
 
 func (f *wakes) Wake() { (*f)() }
+
+// A mailbox that is never empty leaves others, and who waits outside, their turns.
+func TestCrewIsFair(t *testing.T) {
+	s := testSystem(t)
+	s.crew.procs = 1
+	var stop atomic.Bool
+	var woken atomic.Int32
+	w := wakes(func() { woken.Add(1) })
+	flood := newMailbox(s)
+	ended := make(chan struct{})
+	flood.RegisterHandlers(invokes(func(any) {
+		s.Wake(&w)
+		if stop.Load() {
+			close(ended)
+			return
+		}
+		flood.PostUserMessage("more")
+	}), nil)
+	flood.PostUserMessage("more")
+	const others = 100
+	var wg sync.WaitGroup
+	wg.Add(others)
+	for range others {
+		m := newMailbox(s)
+		m.RegisterHandlers(invokes(func(any) { wg.Done() }), nil)
+		m.PostUserMessage("go")
+	}
+	wg.Wait()
+	for woken.Load() == 0 {
+		runtime.Gosched()
+	}
+	stop.Store(true)
+	<-ended
+}

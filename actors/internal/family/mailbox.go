@@ -102,14 +102,20 @@ func (m *mailbox) begins() bool {
 
 func (m *mailbox) works() bool { return true }
 
-func (m *mailbox) run() job {
-	for !m.some() {
+// atOnce is how many messages are handled before others get their turn.
+const atOnce = 64
+
+func (m *mailbox) run() (again job) {
+	for left := atOnce; left > 0; {
+		if m.some(&left) {
+			return nil
+		}
 	}
-	return nil
+	return m
 }
 
-// some handles messages until there are none, or one of them panicked.
-func (m *mailbox) some() (empty bool) {
+// some handles messages until there are none, enough, or one of them panicked.
+func (m *mailbox) some(left *int) (empty bool) {
 	var message any
 	defer func() {
 		// Nodes recover by themselves; this is for what protoactor does.
@@ -117,7 +123,7 @@ func (m *mailbox) some() (empty bool) {
 			m.invoker.EscalateFailure(r, message)
 		}
 	}()
-	for {
+	for ; *left > 0; *left-- {
 		var system bool
 		if message, system = m.next(); message == nil {
 			return true
@@ -128,6 +134,7 @@ func (m *mailbox) some() (empty bool) {
 			m.invoker.InvokeUserMessage(message)
 		}
 	}
+	return false
 }
 
 // next is the next message; without one the goroutine leaves.
