@@ -85,7 +85,7 @@ func (v *VM) account() {
 
 // check looks at everything that can end the running task. It does not return if something does.
 func (v *VM) check() {
-	if v.window != firstCheck {
+	if v.window != firstCheck || v.window-v.left > checkUnits {
 		v.slice.tellLong()
 	}
 	v.account()
@@ -142,6 +142,7 @@ func (v *VM) Charge(_ *lua.LState, n int64) {
 
 // overTrigger measures what is live and aborts the running task when n more bytes do not fit.
 func (v *VM) overTrigger(n int64) {
+	v.slice.tellLong()
 	if !v.walkUntil(v.slice.deadline) {
 		v.check() // the time is over
 	}

@@ -543,3 +543,25 @@ func TestRawResult(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 }
+
+// The host is told of a slice that is no short one, once, and of no other.
+func TestOnLong(t *testing.T) {
+	for name, c := range map[string]struct {
+		code string
+		want int
+	}{
+		"short":   {`ctx:complete("x")`, 0},
+		"steps":   {`local n = 0 for i = 1, 1000 do n = n + 1 end ctx:complete("x")`, 0},
+		"loop":    {`for i = 1, 1e6 do end ctx:complete("x")`, 1},
+		"library": {`(("x"):rep(3e6)):find("y") ctx:complete("x")`, 1},
+		"memory":  {`local t = {} for i = 1, 60 do t[i] = ("x"):rep(1e5) end ctx:complete("x")`, 1},
+	} {
+		v := load(t, luavm.Options{}, register("t", c.code))
+		got := 0
+		v.OnLong(func() { got++ })
+		y := v.Call("t", "").Main().Step(t.Context(), luavm.Answer{})
+		if !y.Done || y.Result.Failed || got != c.want {
+			t.Errorf("%s: %+v, told %d times, want %d", name, y.Result, got, c.want)
+		}
+	}
+}
