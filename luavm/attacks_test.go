@@ -158,6 +158,29 @@ var attacks = []attack{
 		end while true do pcall(deep, 1) end`, timedOut},
 	{"numbers in long strings", `local s = ("1"):rep(4e6) while true do local x = s + 1 end`, timedOut},
 	{"long string as loop bound", `local s = ("1"):rep(4e6) while true do pcall(function() for i = 1, s do end end) end`, timedOut},
+	{"long hexadecimal numerals", `local s = "0x" .. ("f"):rep(1e6) while true do local x = s + 1 x = ("0x." .. s:sub(3)) + 1 end`, timedOut},
+	{"long fractions", `local s = "." .. ("0"):rep(4e6) .. "1" while true do local x = s + 1 x = math.tointeger(s) end`, timedOut},
+	{"many spaces", `local s = (" "):rep(4e6) .. "1" while true do local x = s + 1 x = tonumber(s) x = tonumber(s, 10) end`, timedOut},
+	{"errors that double", `local e = "x" while true do local _, m = pcall(error, e .. e, 0) e = m end`, noMemory},
+	{"error of megabytes", `error(("e"):rep(4e6))`, `^\w+.lua:\d+: e{1000}`},
+	{"error text of megabytes", `error(setmetatable({}, { __tostring = function() return ("y"):rep(4e6) end }))`, `^y{1000}`},
+	{"error text that grows", `error(setmetatable({}, { __tostring = function() local s = "x" while true do s = s .. s end end }))`, noMemory},
+	{"names of megabytes", `local n = setmetatable({}, { __name = ("n"):rep(4e6) })
+		for _, f in ipairs({ function() return n + 1 end, function() return n < n end, function() return #n .. n end, function() n() end,
+			function() ("x"):rep(n) end, function() table.concat({ n }) end, function() error(n) end, function() tostring(n) end }) do
+			local _, err = pcall(f) assert(rawequal(err, n) or err == nil or #err < 1000)
+		end`, survived},
+	{"patterns in replacements", `("x"):rep(1e6):gsub("(x+)", ("%1"):rep(1000))`, noMemory},
+	{"captures of all", `local s = ("x"):rep(1e6) while true do s:find(("(x*)"):rep(31)) end`, stopped},
+	{"pack of many", `string.pack(("i16"):rep(1e5), table.unpack({}, 1, 200))`, `bad argument`},
+	{"unpack of lengths", `for _, n in ipairs({ "\255\255\255\255\255\255\255\127", "\255\255\255\255\255\255\255\255", "\0\0\0\0\0\0\0\128" }) do
+		local ok, err = pcall(string.unpack, "<s8", n .. "abc") assert(not ok and #err < 200) end`, survived},
+	{"unpack loop", `local s, f = ("x"):rep(4e6), ("b"):rep(200) while true do string.unpack(f, s) string.unpack("z", s .. "\0") end`, stopped},
+	{"code points", `local s = ("\u{10FFFF}"):rep(5e5) while true do for _, c in utf8.codes(s) do end utf8.offset(s, -1) end`, timedOut},
+	{"holes at the end", `local t = {} t[1e5] = 1 t[1e5] = nil while true do table.insert(t, 1) t[1] = nil end`, timedOut},
+	{"insert at odd places", `local t = { 1, 2 } for _, at in ipairs({ 0, -1, 4, 1.5, 0/0, 1/0, 2^53, math.mininteger, math.maxinteger, "x", {} }) do
+		assert(not pcall(table.insert, t, at, 1)) end
+		table.insert(t, "3", 3) table.insert(t, 1, nil) assert(t[1] == nil and t[2] == 1 and t[4] == 3)`, survived},
 	{"unary minus of a long string", `local s = ("1"):rep(4e6) while true do local x = -s end`, timedOut},
 	{"tonumber of long strings", `local s = ("1"):rep(4e6) while true do local x = tonumber(s) x = math.tointeger(s) end`, timedOut},
 	{"next over deleted keys", `local t = {} for i = 1, 30000 do t["k" .. i] = true end for i = 1, 30000 do t["k" .. i] = nil end
@@ -187,6 +210,22 @@ var attacks = []attack{
 	{"json amplification", `json.decode("[" .. ("[],"):rep(699049) .. "[]]")`, noMemory},
 	{"json dag", `local t = {} for i = 1, 60 do t = { t, t } end json.encode(t)`, stopped},
 	{"json strings", `local s = ("\1"):rep(2e6) json.encode({ s, s, s })`, noMemory},
+	{"json with equal slots", `local list = {} for i = 1, 20000 do list[i] = '"a' .. i + 100000 .. "0" .. ("x"):rep(9) .. '"' end
+		local back = json.decode("[" .. table.concat(list, ",") .. "]")
+		for i = 1, 20000 do assert('"' .. back[i] .. '"' == list[i]) end`, survived},
+	{"json with equal keys", `assert(json.decode("{" .. ('"k":1,'):rep(5e4) .. '"k":2}').k == 2)`, survived},
+	{"json records that share keys", `local r = json.decode('[{"a":1,"b":2},{"a":3,"b":4},{"a":5,"b":6}]')
+		setmetatable({}, { __newindex = r[1] }).c = 7 rawset(r[2], "d", 8) r[3].b = nil r[3].e = 9
+		local function keys(t) local s = "" for k, v in pairs(t) do s = s .. k .. v end return s end
+		assert(keys(r[1]) == "a1b2c7" and keys(r[2]) == "a3b4d8" and keys(r[3]) == "a5e9")`, survived},
+	{"json long numbers", `local s = ("1"):rep(1e6) while true do json.decode(s) json.decode("0." .. s) json.decode("-" .. s .. "e9") end`, timedOut},
+	{"json long exponent", `local s = "1e" .. ("9"):rep(1e6) while true do json.decode(s) json.decode("1e-" .. s) end`, timedOut},
+	{"json escapes", `local s = '"' .. ("\\u0041"):rep(3e5) .. '"' while true do json.decode(s) end`, timedOut},
+	{"json half escape", `local v, err = json.decode('"' .. ("\\"):rep(1e6 + 1)) assert(v == nil and err:find("without end"))`, survived},
+	{"json metamethods", `local function spin() while true do end end
+		json.encode(setmetatable({ 1 }, { __index = spin, __len = spin, __pairs = spin, __tostring = spin, __name = ("x"):rep(1e6) }))`, survived},
+	{"json path", `local t = print for i = 1, 150 do t = { [("k"):rep(1e4)] = t } end
+		local ok, err = pcall(json.encode, t) assert(not ok and #err < 1000)`, survived},
 	{"json loop", `local s = "[" .. ("1,"):rep(1e5) .. "1]" while true do pcall(json.decode, s) end`, timedOut},
 }
 
@@ -210,6 +249,34 @@ var taskAttacks = []attack{
 	{"tasks for ever", `for i = 1, 1e9 do clm.spawn(function() end):wait() end`, timedOut},
 	{"wait loop", `local t = clm.spawn(function() while true do clm.sleep(0) end end) while true do clm.wait_any({ t }, 0) end`, timedOut},
 	{"bodies kept", `local list = {} for i = 1, 100 do list[i] = http.get("http://x/" .. ("y"):rep(15000)).body .. ("z"):rep(1e6) end`, noMemory},
+	{"tasks with reasons", `local list = {} for i = 1, 1024 do
+			list[i] = clm.spawn(function() clm.sleep(1e6) end) list[i]:cancel(("x"):rep(1e5) .. i) end clm.sleep(1000)`, noMemory},
+	{"tasks that close", `local x, list = 0, {} for i = 1, 100 do list[i] = clm.spawn(function()
+			local c <close> = setmetatable({}, { __close = function() x = x + 1 while true do end end }) clm.sleep(1e6)
+		end) end clm.sleep(1) for _, t in ipairs(list) do t:cancel() end assert(x == 0)`, survived},
+	{"closer that waits", `local t = clm.spawn(function()
+			local c <close> = setmetatable({}, { __close = function() clm.sleep(1) error("from the closer", 0) end }) error("x") end)
+		t:wait() assert(t:result().error == "from the closer")`, survived},
+	{"deep results", `local t = clm.spawn(function() local t = {} for i = 1, 2e4 do t = { t } end return t end) t:wait()
+		assert(not pcall(json.encode, t:result().value))`, survived},
+	{"metatables on outcomes", `local function spin() while true do end end
+		local mt = { __index = spin, __newindex = spin, __len = spin, __pairs = spin, __eq = spin, __call = spin, __close = spin, __gc = spin }
+		local t = clm.spawn(function() return setmetatable({}, mt) end)
+		setmetatable(clm.await_all({ t })[1], mt) clm.await_all({ t }) clm.try_all(setmetatable({ t }, mt))
+		http.get("http://x/", setmetatable({}, mt)) clm.call("x", setmetatable({}, mt)) assert(t:result().ok)`, survived},
+	{"list of a metatable", `local t = clm.spawn(function() end) t:wait()
+		local list = setmetatable({}, { __index = function() return t end, __len = function() return 1e9 end })
+		assert(#clm.await_all(list) == 0 and not pcall(clm.wait_any, list))`, survived},
+	{"result that is no text", `ctx:complete(setmetatable({}, { __tostring = function() while true do end end, __name = "string" }))`, `string expected, got`},
+	{"handles locked", `local t = clm.spawn(function() end) t:wait()
+		for _, h in ipairs({ ctx, t }) do
+			assert(type(getmetatable(h)) == "string" and not pcall(setmetatable, h, {}) and not pcall(rawset, h, 1, 1) and not pcall(function() h.x = 1 end))
+		end
+		for _, self in ipairs({ 42, "x", {}, t, json.null, print }) do
+			assert(not pcall(ctx.complete, self, "x") and not pcall(ctx.fail, self, "x"))
+			assert(self == t or not pcall(t.wait, self) and not pcall(t.cancel, self))
+		end
+		assert(not pcall(ctx.complete) and not pcall(t.result, ctx))`, survived},
 	{"handles kept", `kept = kept or {} for i = 1, 1e6 do kept[#kept + 1] = clm.spawn(function() end) kept[#kept]:cancel() end`, stopped},
 }
 
