@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -103,8 +102,8 @@ func Example_messages() {
 	// done
 }
 
-// Cancelling a turn reaches the request that a Lua coroutine waits for; when
-// the turn's end is told, nothing of it is alive.
+// Cancelling a turn reaches the tool that runs; when the turn's end is told,
+// nothing of it is alive.
 func ExampleAgent_Cancel() {
 	ctx := context.Background()
 	engine, err := actors.Start(ctx, actors.Options{})
@@ -112,7 +111,9 @@ func ExampleAgent_Cancel() {
 		log.Fatal(err)
 	}
 	defer engine.Stop(ctx)
+	running := make(chan struct{})
 	wait := actors.GoTools{{Name: "wait", NoPrompt: true, Run: func(ctx context.Context, _ actors.ToolCall) (actors.ToolOutput, error) {
+		close(running)
 		<-ctx.Done()
 		fmt.Println("the tool was told")
 		return actors.ToolOutput{}, ctx.Err()
@@ -133,11 +134,11 @@ func ExampleAgent_Cancel() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	done, err := events.Turn(ctx, turn, func(e actors.Event) {
-		if _, ok := e.Data.(msg.ToolBegin); ok {
-			time.AfterFunc(10*time.Millisecond, func() { _ = agent.Cancel() })
-		}
-	})
+	<-running
+	if err := agent.CancelTurn(turn); err != nil {
+		log.Fatal(err)
+	}
+	done, err := events.Turn(ctx, turn, nil)
 	fmt.Println(done.Status, err)
 	// Output:
 	// the tool was told

@@ -212,9 +212,16 @@ func TestOpenLoop(t *testing.T) {
 // TestInterrupted cuts a run short.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(200*time.Millisecond, cancel)
-	start := time.Now()
-	r, err := stress.Run(ctx, stress.Options{Agents: 20, Duration: time.Hour, Pace: time.Second, Seed: 6})
+	var start time.Time
+	r, err := stress.Run(ctx, stress.Options{
+		Agents: 20, Duration: time.Hour, Pace: time.Second, Seed: 6, Interval: 10 * time.Millisecond,
+		Progress: func(p stress.Progress) {
+			if p.InFlight > 0 {
+				start = time.Now()
+				cancel()
+			}
+		},
+	})
 	if err != nil || !r.Interrupted || r.Turns.Canceled == 0 {
 		t.Errorf("%v, %+v", err, r)
 	}
