@@ -226,21 +226,32 @@ func (k *callback) Wake() {
 }
 
 func (k *callback) drain() {
-	defer k.agent.host.e.calls.end()
-	for {
-		e, ok, _ := k.take()
-		if ok {
+	done := false
+	defer func() {
+		if done {
+			k.agent.host.e.calls.end()
+		} else { // the function ended the goroutine, as FailNow of a test does
+			k.agent.host.e.sys.Detach(k.drain)
+		}
+	}()
+	for !done {
+		if e, ok, _ := k.take(); ok {
 			k.call(e)
 			continue
 		}
-		k.mu.Lock()
-		if len(k.queue) == 0 {
-			k.due, k.running = false, false
-			k.mu.Unlock()
-			return
-		}
-		k.mu.Unlock()
+		done = k.rest()
 	}
+}
+
+// rest ends the goroutine's work unless an event has come.
+func (k *callback) rest() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.queue) > 0 {
+		return false
+	}
+	k.due, k.running = false, false
+	return true
 }
 
 // call keeps a listener's panic from the process.

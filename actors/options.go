@@ -35,7 +35,7 @@ type Options struct {
 	Version   string             // for the User-Agent; empty: "dev"
 	Trace     bool               // log each message at debug level
 	// Watch is called for each message that an actor of the engine receives,
-	// on that actor's goroutine; nil: nothing is.
+	// on that actor's goroutine, which it must not block or end; nil: nothing is.
 	Watch func(Trace)
 
 	MaxAgents int   // Spawn past it gives ErrOverloaded; 0: no limit

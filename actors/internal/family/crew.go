@@ -15,22 +15,28 @@ import (
 // once: whoever works takes it up next, as a request and its answer are mostly
 // one thing after the other, and waking another processor for them costs more
 // than they do. A few jobs a worker may wait like that; for more, another
-// goroutine begins, up to the number of processors. So no worker may block or be
-// long at a job, see [crew.leave]; at an effect, which may, a goroutine is no
+// goroutine begins, up to the number of processors. So a worker that is going to
+// block says so, see [crew.leave]; at an effect, which may, a goroutine is no
 // worker, but for those that say when they take long, see [Node.Compute].
+//
+// A handler may be long all the same, at a long history, or block, as code from
+// outside does that watches messages. While jobs wait, [crew.look] sees whether
+// they are taken up. If none is, those who are at one count as workers no longer,
+// and others begin.
 type crew struct {
 	mu     sync.Mutex
 	idle   []chan job // the last one in is the first one out: its stack is warm
 	ready  queue      // jobs that nobody has taken up
-	active int        // workers
+	active []job      // what the workers are at
 	procs  int        // 0: not known yet
 	closed bool
 	late   []Waker // to be woken
 	jobs   int     // since the last of them was
 
-	done  uint64    // jobs
-	stuck uint64    // done when it was looked at last
-	since time.Time // when it was not yet that
+	taken   uint64 // jobs that had waited
+	watch   *time.Timer
+	looking bool   // watch is going to ring
+	seen    uint64 // taken when it was set
 }
 
 // Waker is somebody outside who waits for what workers make.
@@ -39,7 +45,7 @@ type Waker interface{ Wake() }
 // wakeAfter is how many jobs a waker waits at most while there is work.
 const wakeAfter = 64
 
-// patience is how long jobs wait for workers that end none.
+// patience is how long wakers wait at most, and jobs while none is taken up.
 const patience = 10 * time.Millisecond
 
 // wake has somebody outside woken when there is no more work, or not much later:
@@ -50,6 +56,7 @@ func (c *crew) wake(w Waker) {
 	if n := len(c.late); n == 0 || c.late[n-1] != w {
 		c.late = append(c.late, w)
 	}
+	c.expect()
 }
 
 // job is a mailbox with messages, or the work of an effect.
@@ -80,25 +87,44 @@ const idlePerCPU = 4
 // post has a job done.
 func (c *crew) post(j job) {
 	c.mu.Lock()
-	if c.active > 0 && (c.ready.len() < perWorker*c.active || c.active >= c.limit()) && !c.stalled() {
+	if n := len(c.active); n > 0 && (c.ready.len() < perWorker*n || n >= c.limit()) {
 		c.ready.push(j)
+		c.expect()
 		c.mu.Unlock()
 		return
 	}
 	c.start(j)
 }
 
-// stalled tells whether the workers have been at their jobs for too long while
-// others wait: code from outside, a logger for one, may block in them.
-func (c *crew) stalled() bool {
-	if c.ready.len() == 0 {
-		return false
+// expect has it looked after whoever waits now.
+func (c *crew) expect() {
+	if c.looking {
+		return
 	}
-	now := time.Now()
-	if c.stuck != c.done || c.since.IsZero() {
-		c.stuck, c.since = c.done, now
+	c.looking, c.seen = true, c.taken
+	if c.watch == nil {
+		c.watch = time.AfterFunc(patience, c.look)
+	} else {
+		c.watch.Reset(patience)
 	}
-	return now.Sub(c.since) > patience
+}
+
+// look wakes those who wait to be woken, and sees to jobs that nobody takes up.
+// The time is the machine's: a clock from outside may stand still.
+func (c *crew) look() {
+	c.mu.Lock()
+	c.looking = false
+	late := c.due()
+	if c.ready.len() > 0 {
+		if c.taken == c.seen {
+			c.active = nil
+		}
+		c.expect()
+	}
+	c.goOn()
+	for _, w := range late {
+		w.Wake()
+	}
 }
 
 func (c *crew) limit() int {
@@ -110,9 +136,7 @@ func (c *crew) limit() int {
 
 // start gives a job to a goroutine, and unlocks.
 func (c *crew) start(j job) {
-	if j.works() {
-		c.active++
-	}
+	c.begin(j)
 	n := len(c.idle)
 	if n == 0 {
 		c.mu.Unlock()
@@ -132,19 +156,18 @@ func (c *crew) work(j job) {
 		for _, w := range late {
 			w.Wake()
 		}
-		if next == nil {
-			if wake == nil {
-				wake = make(chan job, 1)
-			}
-			if !c.wait(wake) {
-				return
-			}
-			next = <-wake
-			if next == nil {
-				return // dismissed
-			}
+		if j = next; j != nil {
+			continue
 		}
-		j = next
+		if wake == nil {
+			wake = make(chan job, 1)
+		}
+		if !c.wait(wake) {
+			return
+		}
+		if j = <-wake; j == nil {
+			return // dismissed
+		}
 	}
 }
 
@@ -152,20 +175,17 @@ func (c *crew) work(j job) {
 // has waited longest; nil for nothing. late are those to be woken now.
 func (c *crew) next(done, next job) (_ job, late []Waker) {
 	c.mu.Lock()
-	if done.works() {
-		c.active--
-	}
+	c.end(done)
 	if next == done && c.ready.len() > 0 {
 		c.ready.push(next) // others come first
 		next = c.pop()
 	}
-	if next == nil && c.active < c.limit() {
+	if next == nil && len(c.active) < c.limit() {
 		next = c.pop()
 	}
-	if next != nil && next.works() {
-		c.active++
+	if next != nil {
+		c.begin(next)
 	}
-	c.done++
 	if c.jobs++; next == nil || !next.works() || c.jobs >= wakeAfter {
 		late = c.due()
 	}
@@ -182,7 +202,7 @@ func (c *crew) due() (late []Waker) {
 // goOn has somebody take up what waits when no worker is left to do so, and
 // unlocks.
 func (c *crew) goOn() {
-	for c.active == 0 {
+	for len(c.active) == 0 {
 		j := c.pop()
 		if j == nil {
 			break
@@ -197,14 +217,15 @@ func (c *crew) pop() job {
 	if c.ready.len() == 0 {
 		return nil
 	}
+	c.taken++
 	return c.ready.pop().(job)
 }
 
 // leave is called before a worker blocks, and enter when it is one again: others
 // must not wait for it.
-func (c *crew) leave() {
+func (c *crew) leave(j job) {
 	c.mu.Lock()
-	c.active--
+	c.end(j)
 	late := c.due()
 	c.goOn()
 	for _, w := range late {
@@ -212,10 +233,30 @@ func (c *crew) leave() {
 	}
 }
 
-func (c *crew) enter() {
+func (c *crew) enter(j job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.active++
+	c.begin(j)
+}
+
+// begin counts a worker that is at a job.
+func (c *crew) begin(j job) {
+	if j.works() {
+		c.active = append(c.active, j)
+	}
+}
+
+// end takes back what begin counted, if it still counts.
+func (c *crew) end(j job) {
+	for i, a := range c.active {
+		if a == j {
+			last := len(c.active) - 1
+			c.active[i] = c.active[last]
+			c.active[last] = nil
+			c.active = c.active[:last]
+			return
+		}
+	}
 }
 
 // wait offers a goroutine for later, unless there are enough.

@@ -54,8 +54,8 @@ func TestCrewBlockedEffects(t *testing.T) {
 		}
 		close(hold)
 		synctest.Wait()
-		if s.crew.active != 0 || s.crew.ready.len() != 0 {
-			t.Errorf("at the end %d workers, %d jobs", s.crew.active, s.crew.ready.len())
+		if len(s.crew.active) != 0 || s.crew.ready.len() != 0 {
+			t.Errorf("at the end %d workers, %d jobs", len(s.crew.active), s.crew.ready.len())
 		}
 	})
 }
@@ -69,9 +69,9 @@ func TestCrewLeave(t *testing.T) {
 		for range 3 * runtime.GOMAXPROCS(0) {
 			m := newMailbox(s)
 			m.RegisterHandlers(invokes(func(any) {
-				s.crew.leave()
+				s.crew.leave(m)
 				<-hold
-				s.crew.enter()
+				s.crew.enter(m)
 				joined.Add(1)
 			}), nil)
 			m.PostUserMessage("go")
@@ -85,8 +85,8 @@ func TestCrewLeave(t *testing.T) {
 		}
 		close(hold)
 		synctest.Wait()
-		if int(joined.Load()) != 3*runtime.GOMAXPROCS(0) || s.crew.active != 0 {
-			t.Errorf("%d joined, %d workers", joined.Load(), s.crew.active)
+		if int(joined.Load()) != 3*runtime.GOMAXPROCS(0) || len(s.crew.active) != 0 {
+			t.Errorf("%d joined, %d workers", joined.Load(), len(s.crew.active))
 		}
 	})
 }
@@ -117,23 +117,54 @@ func (f invokes) InvokeSystemMessage(m any)           { f(m) }
 func (f invokes) InvokeUserMessage(m any)             { f(m) }
 func (f invokes) EscalateFailure(reason, message any) { panic(reason) }
 
-// Workers that are blocked in spite of the rule stop the others for a moment only.
+// A worker that blocks in spite of the rule, or is long, keeps others waiting for
+// a moment only: jobs that come, jobs that came before, and who is to be woken;
+// also where it is the only one, and while effects come and go.
 func TestCrewStalled(t *testing.T) {
-	s := testSystem(t)
-	hold := make(chan struct{})
-	block, other := newMailbox(s), make(chan struct{}, 100)
-	block.RegisterHandlers(invokes(func(any) { <-hold }), nil)
-	block.PostUserMessage("go")
-	for { // each message may find that it is time for another worker
-		m := newMailbox(s)
-		m.RegisterHandlers(invokes(func(any) { other <- struct{}{} }), nil)
-		m.PostUserMessage("go")
-		select {
-		case <-other:
+	for _, procs := range []int{1, 2, 8} {
+		bubble(t, func(t *testing.T, s *System) {
+			defer s.crew.dismiss()
+			s.crew.procs = procs
+			hold := make(chan struct{})
+			var ran, woken atomic.Int32
+			w := wakes(func() { woken.Add(1) })
+			quick := func() *mailbox {
+				m := newMailbox(s)
+				m.RegisterHandlers(invokes(func(any) { ran.Add(1) }), nil)
+				return m
+			}
+			blocking := make([]*mailbox, procs+1)
+			for i := range blocking {
+				m := newMailbox(s)
+				m.RegisterHandlers(invokes(func(any) {
+					s.Wake(&w)
+					quick().PostUserMessage("go")
+					<-hold
+				}), nil)
+				blocking[i] = m
+				m.PostUserMessage("go")
+			}
+			// Each ends sooner than anybody loses patience, and makes a worker.
+			for range 100 {
+				m := quick()
+				s.crew.post(testJob{func() { time.Sleep(patience / 2); m.PostUserMessage("go") }})
+				time.Sleep(patience / 2)
+			}
+			quick().PostUserMessage("go")
+			time.Sleep(10 * patience)
+			if want := int32(procs + 1 + 100 + 1); ran.Load() != want || woken.Load() == 0 {
+				t.Errorf("%d processors: beside workers that block %d of %d jobs ran, %d were woken", procs, ran.Load(), want, woken.Load())
+			}
 			close(hold)
-			return
-		case <-time.After(time.Millisecond):
-		}
+			synctest.Wait()
+			for _, m := range blocking { // those that did not count any more are workers again
+				m.PostUserMessage("go")
+			}
+			synctest.Wait()
+			if len(s.crew.active) != 0 || s.crew.ready.len() != 0 || int(ran.Load()) != 2*(procs+1)+101 {
+				t.Errorf("%d processors: at the end %d workers, %d jobs wait, %d ran", procs, len(s.crew.active), s.crew.ready.len(), ran.Load())
+			}
+		})
 	}
 }
 
@@ -151,11 +182,11 @@ func TestCrewWakes(t *testing.T) {
 			s.Wake(&w)
 			switch x {
 			case "block":
-				s.crew.leave()
+				s.crew.leave(m)
 				if woken.Load() != 1 {
 					t.Errorf("woken %d times before a worker blocks", woken.Load())
 				}
-				s.crew.enter()
+				s.crew.enter(m)
 			case "many":
 				var f invokes
 				f = func(any) {

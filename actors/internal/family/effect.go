@@ -2,6 +2,7 @@ package family
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -16,6 +17,9 @@ type effect struct {
 	f    func(ctx context.Context) any
 	work bool // the goroutine is a worker: it does not block, and is not long at it
 }
+
+// errGoexit stands for a panic where code from outside ended its goroutine.
+var errGoexit = errors.New("runtime.Goexit was called, as FailNow of a test does; return an error instead")
 
 // timer is one that has not fired.
 type timer struct {
@@ -42,8 +46,8 @@ func (n *Node) Compute(name string, f func(ctx context.Context, long func()) any
 // long is called on the effect's goroutine.
 func (e *effect) long() {
 	if e.work {
+		e.node.sys.crew.leave(e)
 		e.work = false
-		e.node.sys.crew.leave()
 	}
 }
 
@@ -60,8 +64,13 @@ func (e *effect) works() bool { return e.work }
 func (e *effect) run() (next job) {
 	n := e.node
 	var out any
+	returned := false
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if r == nil && !returned {
+			r = errGoexit
+		}
+		if r != nil {
 			n.panicked(&PanicError{Value: r, Where: fmt.Sprintf("%s %s running %s", n.Kind, n.Name, e.name), Stack: debug.Stack()})
 		} else if out != nil && !n.Ending() {
 			next = n.mailbox.take(out)
@@ -69,6 +78,7 @@ func (e *effect) run() (next job) {
 		e.end()
 	}()
 	out = e.f(e.ctx)
+	returned = true
 	return nil
 }
 
@@ -95,8 +105,8 @@ func (n *Node) join() {
 	idle := make(chan struct{})
 	n.idle = idle
 	n.mu.Unlock()
-	n.sys.crew.leave()
-	defer n.sys.crew.enter()
+	n.sys.crew.leave(n.mailbox)
+	defer n.sys.crew.enter(n.mailbox)
 	late, stop := Alarm(n.sys.Clock, n.sys.Grace)
 	defer stop()
 	select {
