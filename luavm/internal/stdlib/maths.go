@@ -195,9 +195,13 @@ func logarithm(x float64) float64 {
 	return y
 }
 
-// log10 is exact for powers of ten, which Go's is not.
+// log10 is exact for powers of ten, which Go's is not, and has a step of Newton's
+// method elsewhere, like logarithm.
 func log10(x float64) float64 {
 	y := math.Log10(x)
+	if p := math.Pow(10, y); math.Abs(y) > 1 && p > 0 && !math.IsInf(p, 0) {
+		y -= (p - x) / (x * math.Ln10)
+	}
 	if r := math.Round(y); math.Abs(r) < 300 && math.Pow10(int(r)) == x {
 		return r
 	}
