@@ -59,7 +59,7 @@ func CheckRule(rule string) string { return checkRule(rule) }
 func checkURL(v any) string {
 	u, err := url.Parse(v.(string))
 	if err != nil {
-		return "is not a URL"
+		return "cannot be read: one begins with http:// or https://, a host and perhaps a port"
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return "must begin with http:// or https:// and a host"

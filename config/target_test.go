@@ -44,6 +44,7 @@ func TestTarget(t *testing.T) {
 		{"mended by a later layer", "-m lab/x", "CLM_MODEL=org/x", "openai http://lab/v1 lab|x key=lab-key size=1000"},
 		{"not mended by a bare id", "-m x", "CLM_MODEL=org/x", `CLM_MODEL in the environment: model: there is no provider "org"; there are claude, lab, many, near, demo (the model "org/x" of lab is lab/org/x)`},
 		{"bad url", "-u localhost:8081", "", `-u: "localhost:8081" must begin with http:// or https:// and a host`},
+		{"bad url without a scheme", "-u 127.0.0.1:8081", "", `-u: the URL cannot be read: one begins with http:// or https://, a host and perhaps a port`},
 		{"bad url does not show its password", "-u ftp://u:hunter22@h", "", `-u: "ftp://u:xxxxx@h" must begin with http:// or https:// and a host`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
