@@ -238,7 +238,7 @@ func (a api) mustBeMain() {
 func (a api) raise(format string, args ...any) {
 	text := stdlib.Where(a.L, 1) + fmt.Sprintf(format, args...)
 	a.v.Charge(a.L, int64(len(text)))
-	a.L.Error(lua.LString(text), 0)
+	stdlib.Raise(a.L, lua.LString(text))
 }
 
 func (a api) badArgument(n int, want string) {

@@ -60,9 +60,15 @@ var threads = sync.Pool{New: func() any {
 	return th
 }}
 
-// raise is what gopher-lua calls for an error whose value is on top of the stack. Unlike the stock one it builds no
-// stack trace, whose cost is quadratic in the depth and which nobody reads.
-func raise(L *lua.LState) { panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: L.Get(-1)}) }
+// raise is what gopher-lua calls for an error of its own, whose text is on top of the stack. Unlike the stock one it
+// builds no stack trace, whose cost is quadratic in the depth and which nobody reads.
+func raise(L *lua.LState) {
+	err := L.Get(-1)
+	if s, ok := err.(lua.LString); ok {
+		err = lua.LString(stdlib.Reword(string(s)))
+	}
+	stdlib.Raise(L, err)
+}
 
 // enter takes a thread for t with room for that many frames.
 func (t *Task) enter(room int) *thread {
@@ -161,8 +167,7 @@ func (th *thread) caught(r any) lua.LValue {
 		return lua.LNil
 	case *lua.ApiError:
 		if s, ok := r.Object.(lua.LString); ok {
-			th.vm.alloc += int64(len(s)) // messages of the interpreter embed operands; they were not charged
-			return lua.LString(stdlib.Reword(string(s)))
+			th.vm.alloc += int64(len(s)) // messages embed operands; they were not charged
 		}
 		return r.Object
 	case string:

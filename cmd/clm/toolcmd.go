@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +57,7 @@ func (p *Program) bench(cmd *cobra.Command) (*conversation, error) {
 	if err := cmd.Flags().Set("model", "demo/demo"); err != nil {
 		return nil, err
 	}
-	p.flags.url, p.flags.provider, p.flags.yes = "", "", true // the person calls the tool: no question is left
+	p.flags.url, p.flags.provider = "", ""
 	return p.begin(cmd.Context(), cmd, runMode{})
 }
 
@@ -98,11 +99,16 @@ func toolLines(tools []actors.Tool, width int) []string {
 }
 
 // toolRun runs one tool as an agent would: with its limits, its configuration
-// and real effects.
+// and real effects. The person calls the tool, which answers the question about
+// it. What it reaches for, other tools and files, is for the rules as always:
+// this is how a plugin of somebody else is tried.
 func (p *Program) toolRun(cmd *cobra.Command, args []string) error {
 	text, err := p.toolArgs(args)
 	if err != nil {
 		return usageError(err)
+	}
+	if toolName.MatchString(args[0]) { // else there is no such tool
+		p.flags.allow = append(p.flags.allow, args[0])
 	}
 	c, err := p.bench(cmd)
 	if err != nil {
@@ -142,6 +148,8 @@ func (p *Program) runTool(_ context.Context, c *conversation, r *runner, name, a
 	}
 	return r.turn(name+" "+args, nil)
 }
+
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // callerName is the tool that calls hidden ones for the bench.
 const callerName = "clm_tool_run"

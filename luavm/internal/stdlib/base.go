@@ -57,7 +57,7 @@ func raiseValue(a args, v lua.LValue, level int64) int {
 		a.m().Charge(a.L, int64(len(where)+len(s))+stringCost)
 		v = lua.LString(where) + s
 	}
-	a.L.Error(v, 0)
+	Raise(a.L, v)
 	return 0
 }
 

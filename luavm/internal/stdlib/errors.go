@@ -67,10 +67,13 @@ func calledAs(f *layout.Frame) string {
 	return calls[i].Name
 }
 
-// raise raises a string as it is. It does not return.
-func raise(L *lua.LState, text string) {
-	L.Error(lua.LString(text), 0)
+// Raise raises v as it is; it does not return. L.Error and L.RaiseError are what
+// the interpreter raises its own errors with, whose texts are reworded.
+func Raise(_ *lua.LState, v lua.LValue) {
+	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v})
 }
+
+func raise(L *lua.LState, text string) { Raise(L, lua.LString(text)) }
 
 // errorf raises a text with the position of the caller, as luaL_error.
 func errorf(L *lua.LState, format string, a ...any) {

@@ -222,7 +222,7 @@ func helperClose(L *lua.LState) int {
 		a.call(closer, v, cause)
 	}
 	if !ok {
-		a.L.Error(err, 0)
+		Raise(a.L, err)
 	}
 	if len(results) == 0 {
 		return 0

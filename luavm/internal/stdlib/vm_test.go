@@ -3,6 +3,7 @@ package stdlib
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -85,6 +86,7 @@ func (v *testVM) setTypeMeta(typ lua.LValueType, mt *lua.LTable) {
 func (v *testVM) thread() *lua.LState {
 	t, _ := v.root.NewThread()
 	t.SetContext(&testContext{context.Background(), v, t, &boxed.Hook{}, v.calling})
+	t.Panic = func(L *lua.LState) { Raise(L, lua.LString(Reword(L.Get(-1).String()))) }
 	return t
 }
 
@@ -181,22 +183,32 @@ func (v *testVM) call(fn lua.LValue, args ...lua.LValue) ([]lua.LValue, lua.LVal
 	for _, x := range args {
 		t.Push(x)
 	}
-	if err := t.PCall(len(args), lua.MultRet, nil); err != nil {
-		var e *lua.ApiError
-		if errors.As(err, &e) && e.Object != nil && e.Type != lua.ApiErrorPanic {
-			if s, ok := e.Object.(lua.LString); ok {
-				return nil, lua.LString(Reword(string(s))), false
-			}
+	err, failed := recovered(func() { t.Call(len(args), lua.MultRet) })
+	if failed {
+		if e, ok := err.(*lua.ApiError); ok && e.Object != nil {
 			return nil, e.Object, false
 		}
-		v.fault = err
-		return nil, lua.LString(err.Error()), false
+		v.fault = fmt.Errorf("%v", err)
+		return nil, lua.LString(v.fault.Error()), false
 	}
 	results := make([]lua.LValue, t.GetTop())
 	for i := range results {
 		results[i] = t.Get(i + 1)
 	}
 	return results, nil, true
+}
+
+// recovered runs f and tells what it panicked with. PCall would take the place of
+// the thread's Panic.
+func recovered(f func()) (what any, failed bool) {
+	defer func() {
+		if failed {
+			what = recover()
+		}
+	}()
+	failed = true
+	f()
+	return nil, false
 }
 
 // load compiles a chunk and returns it ready to be called with args.
