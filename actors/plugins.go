@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +135,7 @@ func readDir(dir string) (found []PluginFile, errs []*PluginError) {
 	slices.Sort(paths)
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".lua")
-		b, err := readSource(path)
+		b, err := files.ReadOwn(path, maxSource)
 		if err != nil {
 			errs = append(errs, &PluginError{name, err})
 			continue
@@ -144,11 +143,6 @@ func readDir(dir string) (found []PluginFile, errs []*PluginError) {
 		found = append(found, PluginFile{name, string(b)})
 	}
 	return found, errs
-}
-
-func readSource(path string) ([]byte, error) {
-	b, err := files.ReadOwn(path, maxSource)
-	return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), err
 }
 
 func escapeGlob(s string) string {

@@ -75,13 +75,24 @@ func (a api) inFlight(want HTTP) Answer {
 	return a.t.await(want)
 }
 
+// Limits of a request.
+const (
+	maxURL        = 16 << 10
+	maxHeaders    = 64
+	maxFieldName  = 256
+	maxFieldValue = 16 << 10
+)
+
 func checkURL(target string) string {
-	if len(target) > 16<<10 {
-		return "the URL is longer than 16 KiB"
+	if len(target) > maxURL {
+		return fmt.Sprintf("the URL has %d bytes, more than %d", len(target), maxURL)
 	}
 	u, err := url.Parse(target)
 	if err != nil {
 		return "the URL cannot be parsed: " + strings.TrimPrefix(err.Error(), "parse ")
+	}
+	if u.Scheme == "" {
+		return fmt.Sprintf("the URL %s has no scheme: it begins with http:// or https://", quote(target))
 	}
 	if s := strings.ToLower(u.Scheme); s != "http" && s != "https" {
 		return fmt.Sprintf("unsupported URL scheme %.40q: only http and https are", u.Scheme)
@@ -101,7 +112,7 @@ func (a api) headers(v lua.LValue) (hs []Header, problem string) {
 		return nil, "the headers are a " + number.TypeName(v) + ", not a table"
 	}
 	if len(layout.Array(t)) > 0 {
-		return nil, "the headers are an array, not a table of names and values"
+		return nil, `the headers are an array, not a table of names and values like { ["X-Name"] = "value" }`
 	}
 	if len(layout.Keys(t)) > 1000 {
 		return nil, "too many headers"
@@ -116,14 +127,20 @@ func (a api) headers(v lua.LValue) (hs []Header, problem string) {
 		value, isText := number.ToString(v)
 		lower := strings.ToLower(string(name))
 		switch {
-		case !isName || !validFieldName(string(name)):
-			return nil, "a header's name is not valid: " + quote(string(name))
-		case !isText || strings.ContainsFunc(value, isControl) || len(value) > 16<<10:
-			return nil, "the value of header " + quote(string(name)) + " is not valid"
+		case !isName:
+			return nil, "a header's name is a " + number.TypeName(k) + ", not a string"
+		case !validFieldName(string(name)):
+			return nil, fmt.Sprintf("a header's name is not valid: %s: it has 1 to %d letters, digits, - and the like", quote(string(name)), maxFieldName)
+		case !isText:
+			return nil, fmt.Sprintf("the value of header %s is a %s, not a string", quote(string(name)), number.TypeName(v))
+		case len(value) > maxFieldValue:
+			return nil, fmt.Sprintf("the value of header %s has %d bytes, more than %d", quote(string(name)), len(value), maxFieldValue)
+		case strings.ContainsFunc(value, isControl):
+			return nil, "the value of header " + quote(string(name)) + " holds a line break or another control character"
 		case seen[lower]:
 			return nil, "header " + quote(string(name)) + " is given twice"
-		case len(hs) >= 64:
-			return nil, "more than 64 headers"
+		case len(hs) >= maxHeaders:
+			return nil, fmt.Sprintf("more than %d headers", maxHeaders)
 		}
 		seen[lower] = true
 		hs = append(hs, Header{string(name), value})
@@ -132,7 +149,7 @@ func (a api) headers(v lua.LValue) (hs []Header, problem string) {
 }
 
 func validFieldName(s string) bool {
-	return s != "" && len(s) <= 256 && !strings.ContainsFunc(s, func(r rune) bool {
+	return s != "" && len(s) <= maxFieldName && !strings.ContainsFunc(s, func(r rune) bool {
 		return r > '~' || r <= ' ' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	})
 }
@@ -244,7 +261,7 @@ func (a api) raise(format string, args ...any) {
 func (a api) badArgument(n int, want string) {
 	if strings.Contains(a.name, ":") { // a method: its first argument is in front of the colon
 		if n--; n == 0 {
-			a.raise("calling '%s' on bad self (%s expected, got %s)", a.name, want, a.typeName(1))
+			a.raise("calling '%s' on bad self (%s expected, got %s): write it with a colon, as here", a.name, want, a.typeName(1))
 		}
 		a.raise("bad argument #%d to '%s' (%s expected, got %s)", n, a.name, want, a.typeName(n+1))
 	}

@@ -178,11 +178,18 @@ func (c *Call) drop() {
 	v := c.vm
 	v.calls = slices.DeleteFunc(v.calls, func(o *Call) bool { return o == c })
 	c.failed, c.rawArgs, c.config, c.configT = nil, "", nil, nil
-	if c.over != nil && c.over.memory && v.broken == nil {
+	if c.over == nil || v.broken != nil {
+		return
+	}
+	most := v.limit * 31 / 32 // what another call can start with
+	if c.over.memory {
+		most = v.limit * 3 / 4
+	}
+	if c.over.memory || v.live+v.alloc > most {
 		v.walk()
 		v.trigger = max((v.limit-v.live)/2, minTrigger)
-		if v.live > v.limit*3/4 {
-			v.broken = fmt.Errorf("plugin %s: out of memory, and %d of %d bytes are still in use", v.program.name, v.live, v.limit)
+		if v.live > most {
+			v.broken = fmt.Errorf("plugin %s: its last call was ended, and %d of %d bytes are still in use", v.program.name, v.live, v.limit)
 		}
 	}
 }

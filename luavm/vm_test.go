@@ -315,6 +315,31 @@ func TestUpvaluesOfTheDead(t *testing.T) {
 	}
 }
 
+// A call that is ended while the plugin's variables fill the memory leaves nothing for the next one.
+func TestFullWhenEnded(t *testing.T) {
+	fill := `hoard = {} for i = 1, 82 do hoard[i] = ("x"):rep(100000) end `
+	code := fill + register("wait", `clm.sleep(1000)`) + register("complete", `ctx:complete("done")`) +
+		`clm.tool_register("loop", { timeout_ms = 20, invoke = function() while true do end end })`
+	v := load(t, luavm.Options{}, code)
+	if got := call(t, v, "complete", ""); got != "done" || v.Broken() != nil {
+		t.Fatalf("a call that ends by itself gave %q, broken: %v", got, v.Broken())
+	}
+	if r := run(t, v, "loop", ""); !r.Aborted || v.Broken() == nil {
+		t.Errorf("got %+v, broken: %v", r, v.Broken())
+	}
+	v = load(t, luavm.Options{}, code)
+	c := v.Call("wait", "")
+	step(t, c.Main())
+	c.Main().Kill("x")
+	if v.Broken() == nil {
+		t.Error("not broken by a cancelled call")
+	}
+	v = load(t, luavm.Options{}, strings.Replace(code, "82", "70", 1))
+	if r := run(t, v, "loop", ""); !r.Aborted || v.Broken() != nil {
+		t.Errorf("with room left: got %+v, broken: %v", r, v.Broken())
+	}
+}
+
 func TestBrokenByMemory(t *testing.T) {
 	v := load(t, luavm.Options{}, register("keep", `hoard = {} for i = 1, 1e9 do hoard[i] = { i } end`),
 		register("spend", `local hoard = {} for i = 1, 1e9 do hoard[i] = { i } end`), helloPlugin)

@@ -35,7 +35,7 @@ func (p *Program) readPlugins(*cobra.Command, []string) error {
 			return usageError(fmt.Errorf("-p: %w", err))
 		}
 		p.dashP.files = append(p.dashP.files, actors.PluginFile{
-			Name: strings.TrimSuffix(filepath.Base(path), ".lua"), Source: strings.TrimPrefix(string(b), "\ufeff"),
+			Name: strings.TrimSuffix(filepath.Base(path), ".lua"), Source: string(b),
 		})
 	}
 	return nil

@@ -2,6 +2,7 @@ package jsonlua
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -364,6 +365,9 @@ var small = func() (t [256]lua.LValue) {
 	return
 }()
 
+// maxDigits is how long a numeral may be that is an int64 for certain.
+const maxDigits = 19
+
 func (d *decoder) number() (lua.LValue, error) {
 	start := d.i
 	digits := func() (n int) {
@@ -401,17 +405,17 @@ func (d *decoder) number() (lua.LValue, error) {
 	text := d.s[start:d.i]
 	d.burn(int64(len(text)) >> 3)
 	d.charge(slotBytes)
-	if integral {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			if n >= 0 && n < int64(len(small)) {
-				return small[n], nil
-			}
-			return number.FromInt(n), nil
+	if integral && len(text) < maxDigits {
+		n, _ := strconv.ParseInt(text, 10, 64)
+		if n >= 0 && n < int64(len(small)) {
+			return small[n], nil
 		}
+		return number.FromInt(n), nil
 	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+	v, ok := number.Parse(text)
+	if f, isFloat := v.(lua.LNumber); !ok || isFloat && math.IsInf(float64(f), 0) {
+		d.i = start
 		return nil, d.fail("a number out of range")
 	}
-	return lua.LNumber(f), nil
+	return v, nil
 }

@@ -104,7 +104,11 @@ func (a args) integerError(x, y lua.LValue) {
 
 // operandError raises that an operation cannot be done on its operand n.
 func (a args) operandError(what string, v lua.LValue, n int) {
-	a.runError("attempt to %s a %s value%s", what, typeName(a.L, v), variableOf(a.L, n))
+	variable := variableOf(a.L, n)
+	if isNil(v) {
+		variable = explained(variable)
+	}
+	a.runError("attempt to %s a %s value%s", what, typeName(a.L, v), variable)
 }
 
 func metaConcat(L *lua.LState) int {

@@ -32,6 +32,27 @@ func variableOf(L *lua.LState, n int) string {
 	return ""
 }
 
+// absent are the globals of Lua, this version's and earlier ones', that scripts do
+// without, with what is there in their place.
+var absent = map[string]string{
+	"os": "", "io": "plugins use clm.read_file and clm.write_file", "coroutine": "plugins use clm.spawn", "debug": "",
+	"package": "", "require": "a plugin is one file", "load": "", "loadstring": "", "loadfile": "", "dofile": "",
+	"collectgarbage": "", "unpack": "it is table.unpack", "setfenv": "", "getfenv": "", "newproxy": "", "module": "",
+}
+
+// explained adds to what variableOf gave that a global is none on purpose.
+func explained(variable string) string {
+	name, isGlobal := strings.CutPrefix(strings.TrimSuffix(variable, "')"), " (global '")
+	instead, isAbsent := absent[name]
+	switch {
+	case !isGlobal || !isAbsent:
+		return variable
+	case instead == "":
+		return " (global '" + name + "', which clm's Lua does not have)"
+	}
+	return " (global '" + name + "', which clm's Lua does not have: " + instead + ")"
+}
+
 // constantBit marks an operand that is a constant.
 const constantBit = 0x100
 

@@ -141,9 +141,11 @@ type lexer struct {
 	last  int // line of the token before tok
 }
 
-// start skips a first line that begins with "#" and reads the first token.
+// start skips a byte order mark and a first line that begins with "#", and reads
+// the first token.
 func (x *lexer) start() {
 	x.line = 1
+	x.src = strings.TrimPrefix(x.src, "\ufeff")
 	if strings.HasPrefix(x.src, "#") {
 		if i := strings.IndexAny(x.src, "\r\n"); i >= 0 {
 			x.pos = i

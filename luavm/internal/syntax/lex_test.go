@@ -14,9 +14,10 @@ func TestLineEnds(t *testing.T) {
 func TestFirstLine(t *testing.T) {
 	for source, want := range map[string]string{
 		"#!/usr/bin/lua\nprint(1)": "1\n",
-		"#":                        "",
-		"#x\r\nprint(2) x()":       "2\nerror: p.lua:2: attempt to call a nil value (global 'x')\n",
-		"":                         "",
+		"\ufeffprint(1)":           "1\n", "\ufeff#!/usr/bin/lua\nprint(1)": "1\n",
+		"#":                  "",
+		"#x\r\nprint(2) x()": "2\nerror: p.lua:2: attempt to call a nil value (global 'x')\n",
+		"":                   "",
 	} {
 		if got := execute(source); got != want {
 			t.Errorf("%q: got %q, want %q", source, got, want)
