@@ -297,6 +297,22 @@ end })`
 	}, "!tool c1@0 t {\"ms\":900}\n!tool c2@1 t {\"ms\":1100}\n!finish tool_calls\n", ok)
 }
 
+// What a call has completed stands, whichever limit ends the code after it.
+func TestCompletedBeforeTheLimit(t *testing.T) {
+	source := `clm.tool_register("t", { no_prompt = true, timeout_ms = 200, invoke = function(args, ctx)
+  ctx:complete("early")
+  while true do end
+end })`
+	r := newRig(t, actors.Options{}, call, ok)
+	a, l := r.spawn(actors.AgentOptions{Tools: r.tools(nil, source)})
+	d, events := r.turn(a, l, "go")
+	if got := results(events)["c1"]; d.Status != "done" || got != "early" {
+		t.Errorf("%+v, %q", d, got)
+	}
+	r.idle()
+	r.close()
+}
+
 // A neighbour that computes holds the VM for long; whoever waits for it is not
 // timed out for that.
 func TestWallLimitWhileANeighbourComputes(t *testing.T) {

@@ -70,6 +70,7 @@ type task struct {
 	left    time.Duration // of the wall limit
 	since   time.Time     // when the wall limit began to run again
 	unlimit func()
+	over    bool // the wall limit is, while Lua runs
 }
 
 type kid struct {
@@ -119,9 +120,7 @@ func (t *task) Receive(n *family.Node, c actor.Context, message any) {
 			t.resume(n, c, luavm.Answer{Timeout: true})
 		}
 	case wallOver:
-		t.finish(n, c, vm.TaskDone{ID: 1, Failed: true, Result: &luavm.Result{
-			Text: fmt.Sprintf("timed out after %d ms", t.cfg.Wall.Milliseconds()), Failed: true, Aborted: true,
-		}})
+		t.timeOver(n, c)
 	case family.Refused:
 		t.finish(n, c, vm.TaskDone{Failed: true, Result: &luavm.Result{Text: fmt.Sprintf("the plugin has ended: %v", m.Cause), Failed: true, Aborted: true}})
 	case family.ChildEnded:
@@ -212,6 +211,10 @@ func (t *task) stepped(n *family.Node, c actor.Context, y luavm.Yield) {
 		t.finish(n, c, vm.TaskDone{ID: t.co.ID(), Failed: y.Failed, Result: y.Result})
 		return
 	}
+	if t.over {
+		t.timeOver(n, c)
+		return
+	}
 	t.want = y.Want
 	t.serve(n, c)
 }
@@ -283,6 +286,22 @@ func (t *task) check(n *family.Node, c actor.Context) {
 		t.wait = nil
 		t.resume(n, c, luavm.Answer{})
 	}
+}
+
+// timeOver ends the call at its wall limit. Lua that runs is unwound first: what
+// it has completed stands, as where the CPU limit ends it.
+func (t *task) timeOver(n *family.Node, c actor.Context) {
+	text := fmt.Sprintf("timed out after %d ms", t.cfg.Wall.Milliseconds())
+	if t.vm != nil && t.co != nil && !t.over {
+		t.over = true
+		co := t.co
+		n.Go("wall limit", func(context.Context) any {
+			co.Kill(text)
+			return nil
+		})
+		return
+	}
+	t.finish(n, c, vm.TaskDone{ID: 1, Failed: true, Result: &luavm.Result{Text: text, Failed: true, Aborted: true}})
 }
 
 func (t *task) finish(n *family.Node, c actor.Context, m vm.TaskDone) {
