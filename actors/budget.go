@@ -11,7 +11,7 @@ import (
 // Budget is a ceiling over everything that shares it: an agent, its
 // sub-agents, or many agents. Zero limits are none.
 type Budget struct {
-	MaxTurns  int64   // user turns started
+	MaxTurns  int64   // turns started, those of [Agent.Compact] included
 	MaxTokens int64   // input and output of all requests
 	MaxPrice  float64 // of all requests
 

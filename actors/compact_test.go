@@ -120,6 +120,38 @@ func TestContextSizeIsLearned(t *testing.T) {
 	}, "!tool c1 t {}\n!usage 1900 10\n!finish tool_calls\n", "!text short\n!finish stop\n", ok)
 }
 
+// A turn that only compacts, or is cancelled while it waits, asks for no window,
+// and leaves the question to those that follow.
+func TestContextSizeIsLearnedLater(t *testing.T) {
+	bubble(t, actors.Options{MaxTurns: 1, MaxQueued: 1}, func(r *rig) {
+		r.model.Props = `{"default_generation_settings":{"n_ctx":2048}}`
+		options := actors.AgentOptions{Model: mock(0)}
+		first, l := r.spawn(options)
+		n, err := first.Compact()
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.end(l, n)
+		busy, lb := r.spawn(actors.AgentOptions{})
+		m, err := busy.Submit("hang")
+		if err != nil {
+			r.Fatal(err)
+		}
+		if n, err = first.Submit("wait"); err != nil {
+			r.Fatal(err)
+		}
+		if err := errors.Join(first.Cancel(), busy.Cancel()); err != nil {
+			r.Fatal(err)
+		}
+		r.end(l, n)
+		r.end(lb, m)
+		second, l := r.spawn(options)
+		if r.turn(second, l, "go"); second.ContextMax() != 2048 {
+			r.Errorf("window %d", second.ContextMax())
+		}
+	})
+}
+
 func TestPromptTooLongIsCompactedOnce(t *testing.T) {
 	refusal := "!status 400\n{\"error\":{\"message\":\"This model's maximum context length is 4096 tokens\",\"code\":\"context_length_exceeded\"}}"
 	bubble(t, actors.Options{}, func(r *rig) {

@@ -85,12 +85,16 @@ const (
 	windowTime     = 5 * time.Second
 )
 
-// ask gives a question for the window, nil when there is none to ask now.
+// ask gives a question for the window, nil when there is none to ask now. Nothing
+// is lost if the turn that got it never puts it.
 func (w *window) ask(clock Clock, client llm.Client, model string) func(context.Context) (int64, error) {
-	if w.size.Load() > 0 || w.failed.Load() >= maxWindowTries || !w.asking.CompareAndSwap(false, true) {
+	if w.size.Load() > 0 || w.failed.Load() >= maxWindowTries || w.asking.Load() {
 		return nil
 	}
 	return func(ctx context.Context) (int64, error) {
+		if !w.asking.CompareAndSwap(false, true) {
+			return w.size.Load(), nil // another turn asks, or did just now
+		}
 		defer w.asking.Store(false)
 		limited, cancel := family.Timeout(ctx, clock, windowTime)
 		defer cancel()
@@ -154,7 +158,7 @@ func (r *connections) server(c llm.Connection, rt http.RoundTripper) (*server, e
 	if s == nil {
 		client, err := provider.New(c, rt)
 		if err != nil {
-			return nil, fmt.Errorf("connection %s: %w", c.Name, err)
+			return nil, connectionError(c, err)
 		}
 		s = &server{conn: c, client: client, models: map[string]*learned{}}
 		r.makeRoom()
@@ -203,6 +207,13 @@ func (s *server) model(id string) *learned {
 	return s.models[id]
 }
 
+func connectionError(c llm.Connection, err error) error {
+	if c.Name == "" {
+		return err
+	}
+	return fmt.Errorf("connection %s: %w", c.Name, err)
+}
+
 // connectionKey names a connection without holding its secrets.
 func connectionKey(c llm.Connection) string {
 	h := sha256.New()
@@ -217,7 +228,7 @@ func connectionKey(c llm.Connection) string {
 func (e *Engine) Models(ctx context.Context, c llm.Connection) ([]llm.Model, error) {
 	client, err := provider.New(c, e.opts.Transport)
 	if err != nil {
-		return nil, fmt.Errorf("connection %s: %w", c.Name, err)
+		return nil, connectionError(c, err)
 	}
 	return client.Models(ctx)
 }

@@ -45,7 +45,8 @@
 //
 // The methods of [Agent] send the messages of package msg to [Agent.PID], and so
 // may an embedder's own actors: both are the same protocol. Each command is
-// answered once; msg.Listen makes an actor a listener.
+// answered once; msg.Listen makes an actor a listener. Changes of the model and of
+// tools are methods alone, which an actor may call: none waits for a turn.
 //
 // # The C interface
 //

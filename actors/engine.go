@@ -264,6 +264,11 @@ func (r *engine) spawn(n *family.Node, c actor.Context, h *host) error {
 	if err != nil {
 		return err
 	}
+	if o.Session != nil {
+		if err := o.Session.give(); err != nil {
+			return err
+		}
+	}
 	h.setModel(model)
 	cfg := agent.Config{
 		ID: id, History: llm.NewHistory(nil), Restore: o.History, Volatile: h.volatile, View: &h.handle.view, Host: h,
@@ -278,6 +283,9 @@ func (r *engine) spawn(n *family.Node, c actor.Context, h *host) error {
 	node, err := n.Spawn(c, agent.Spec(cfg))
 	if err != nil {
 		h.model.release()
+		if o.Session != nil {
+			o.Session.given.Store(false)
+		}
 		return err
 	}
 	h.handle.node = node

@@ -24,6 +24,7 @@ import (
 	"clm/actors/internal/turn"
 	"clm/actors/msg"
 	"clm/llm"
+	"clm/llm/provider"
 )
 
 // host wires one agent: what its actor has done by others. Its methods run on
@@ -84,6 +85,9 @@ func newHost(e *Engine, o AgentOptions, depth int) (*host, error) {
 	if err := h.permissions(o.Permissions, o.Builtins); err != nil {
 		return nil, err
 	}
+	if err := h.checkProfiles(); err != nil {
+		return nil, err
+	}
 	if o.ToolRate > 0 {
 		h.rate = rate.NewLimiter(rate.Limit(o.ToolRate), max(o.ToolBurst, 1))
 	}
@@ -137,6 +141,35 @@ func (h *host) permissions(p Permissions, b *Builtins) error {
 	rules, err := permit.New(permit.Options{Allow: p.Allow, Deny: p.Deny, AllowAll: p.AllowAll, Dir: dir, Home: h.e.home})
 	h.rules.Store(rules)
 	return err
+}
+
+// checkProfiles finds at the start what is wrong with the sub-agents' options:
+// later only the model would be told.
+func (h *host) checkProfiles() error {
+	for name, o := range h.opts.SubAgents {
+		if err := h.checkProfile(o); err != nil {
+			return fmt.Errorf("sub-agent %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (h *host) checkProfile(o AgentOptions) error {
+	if _, err := matcher(o.Volatile); err != nil {
+		return err
+	}
+	sub := &host{e: h.e, opts: settings{SubAgents: o.SubAgents}}
+	if err := sub.permissions(o.Permissions, o.Builtins); err != nil {
+		return err
+	}
+	if m := o.Model; m.ID != "" {
+		for _, f := range append([]Model{m}, m.Fallback...) {
+			if _, err := provider.New(f.Connection, h.e.opts.Transport); err != nil {
+				return connectionError(f.Connection, err)
+			}
+		}
+	}
+	return sub.checkProfiles()
 }
 
 func (h *host) setModel(m *resolved) {

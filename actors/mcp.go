@@ -29,7 +29,8 @@ type MCPOptions struct {
 
 // MCP is a group of MCP servers, shared by any number of agents: give it to
 // [AgentOptions.MCP]. Their tools are offered as soon as they are ready, from
-// an agent's next request on.
+// an agent's next request on, and called mcp__SERVER__TOOL, also in rules of
+// [Permissions].
 type MCP struct {
 	clock    Clock
 	managers []*mcp.Manager

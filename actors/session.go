@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"clm/actors/internal/store"
@@ -33,13 +35,29 @@ func OpenSessions(dir string) Sessions { return Sessions{store.New(dir)} }
 // Session is a stored conversation that is open for writing, for one agent:
 // give it to [AgentOptions.Session], with its messages as History. The agent
 // closes it.
-type Session struct{ session *store.Session }
+type Session struct {
+	session *store.Session
+	given   atomic.Bool // to an agent, or closed
+}
+
+// give takes the session for one agent.
+func (s *Session) give() error {
+	if !s.given.CompareAndSwap(false, true) {
+		return fmt.Errorf("session %s: it was closed, or given to another agent; when that has ended, open it again", s.ID())
+	}
+	return nil
+}
 
 // ID is the session's name.
 func (s *Session) ID() string { return s.session.ID() }
 
-// Close lets go of a session that no agent was given.
-func (s *Session) Close() error { return s.session.Close() }
+// Close lets go of a session that no agent was given, and else does nothing.
+func (s *Session) Close() error {
+	if !s.given.CompareAndSwap(false, true) {
+		return nil
+	}
+	return s.session.Close()
+}
 
 // Create begins a session. Nothing is written before its first message.
 func (s Sessions) Create(meta SessionMeta) (*Session, error) {
@@ -47,7 +65,7 @@ func (s Sessions) Create(meta SessionMeta) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{x}, nil
+	return &Session{session: x}, nil
 }
 
 // Open opens a session to go on with, mended and locked against other writers.
@@ -56,5 +74,5 @@ func (s Sessions) Open(id string) (*Session, LoadedSession, error) {
 	if err != nil {
 		return nil, l, err
 	}
-	return &Session{x}, l, nil
+	return &Session{session: x}, l, nil
 }

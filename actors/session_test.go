@@ -21,7 +21,7 @@ func TestSessionIsWrittenBeforeTheTurnsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := session.ID()
-	r := newRig(t, actors.Options{}, call, ok, "!text again\n!finish stop\n")
+	r := newRig(t, actors.Options{}, call, ok, ok)
 	a, l := r.spawn(actors.AgentOptions{Session: session, Tools: r.tools(goTool(says("result")))})
 	if d, _ := r.turn(a, l, "first"); d.Status != "done" {
 		t.Fatalf("%+v", d)
@@ -36,23 +36,61 @@ func TestSessionIsWrittenBeforeTheTurnsEnd(t *testing.T) {
 	if _, _, err := store.Open(id); !errors.Is(err, actors.ErrSessionLocked) {
 		t.Errorf("a second writer: %v", err)
 	}
+	if err := session.Close(); err != nil { // it is the agent's
+		t.Error(err)
+	}
+	if _, err := r.engine.Spawn(t.Context(), actors.AgentOptions{Model: mock(100_000), Session: session}); err == nil || !strings.Contains(err.Error(), "open it again") {
+		t.Errorf("a second agent on the session: %v", err)
+	}
+	if d, _ := r.turn(a, l, "second"); d.Status != "done" {
+		t.Fatalf("%+v", d)
+	}
 	r.close()
 
 	session, loaded, err := store.Open(id)
-	if err != nil || len(loaded.Messages) != 4 {
+	if err != nil || len(loaded.Messages) != 6 {
 		t.Fatalf("%d messages, %v", len(loaded.Messages), err)
 	}
 	r = newRig(t, actors.Options{}, "!text again\n!finish stop\n")
 	a, l = r.spawn(actors.AgentOptions{Session: session, History: loaded.Messages})
-	if d, _ := r.turn(a, l, "second"); d.Text != "again" {
+	if d, _ := r.turn(a, l, "third"); d.Text != "again" {
 		t.Errorf("%+v", d)
 	}
 	if q := r.model.Requests(); !strings.Contains(string(q[0].Body), "first") || !strings.Contains(string(q[0].Body), "result") {
 		t.Errorf("the request lacks the stored conversation: %s", q[0].Body)
 	}
 	r.close()
-	if l, err := store.Load(id); err != nil || len(l.Messages) != 6 {
+	if l, err := store.Load(id); err != nil || len(l.Messages) != 8 {
 		t.Errorf("%d messages, %v", len(l.Messages), err)
+	}
+}
+
+// A session that a spawn was refused for is still the caller's.
+func TestSessionOfARefusedSpawn(t *testing.T) {
+	store := actors.OpenSessions(t.TempDir())
+	session, err := store.Create(actors.SessionMeta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, actors.Options{}, ok)
+	if _, err := r.engine.Spawn(t.Context(), actors.AgentOptions{Session: session}); err == nil {
+		t.Error("an agent without a model was spawned")
+	}
+	a, l := r.spawn(actors.AgentOptions{Session: session})
+	r.turn(a, l, "first")
+	r.close()
+	if session, err = store.Create(actors.SessionMeta{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	r = newRig(t, actors.Options{})
+	defer r.close()
+	if _, err := r.engine.Spawn(t.Context(), actors.AgentOptions{Model: mock(100_000), Session: session}); err == nil {
+		t.Error("a closed session was taken")
 	}
 }
 

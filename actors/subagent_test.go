@@ -12,6 +12,7 @@ import (
 
 	"clm/actors"
 	"clm/actors/msg"
+	"clm/llm"
 )
 
 func TestSubAgent(t *testing.T) {
@@ -248,6 +249,23 @@ func TestCancelSettlesASubAgentsQuestion(t *testing.T) {
 		synctest.Wait()
 		r.idle()
 	}, delegate("s1"), call)
+}
+
+// What is wrong with a profile is told when the agent is spawned, not to its model.
+func TestSubAgentProfilesAreChecked(t *testing.T) {
+	r := newRig(t, actors.Options{})
+	defer r.close()
+	for want, profile := range map[string]actors.AgentOptions{
+		"syntax error in pattern": {Volatile: []string{"["}},
+		"empty pattern":           {Permissions: actors.Permissions{Deny: []string{""}}},
+		"has no URL":              {Model: actors.Model{ID: "m"}},
+		"unknown kind":            {SubAgents: map[string]actors.AgentOptions{"below": {Model: actors.Model{ID: "m", Fallback: []actors.Model{{Connection: llm.Connection{URL: modelURL, Kind: "k"}}}, Connection: llm.Connection{URL: modelURL}}}}},
+	} {
+		_, err := r.engine.Spawn(t.Context(), actors.AgentOptions{Model: mock(100_000), SubAgents: map[string]actors.AgentOptions{"helper": profile}})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "sub-agent helper") {
+			t.Errorf("want %q of sub-agent helper, got %v", want, err)
+		}
+	}
 }
 
 func TestSubAgentFaults(t *testing.T) {

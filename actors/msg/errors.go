@@ -28,7 +28,7 @@ var (
 	// ErrNoTurn: there is nothing to cancel.
 	ErrNoTurn = &Error{"no turn is in flight", syscall.ENOENT}
 	// ErrStopped: the agent or its engine has ended.
-	ErrStopped = &Error{"the agent has stopped", syscall.ESHUTDOWN}
+	ErrStopped = &Error{"the agent or its engine has stopped", syscall.ESHUTDOWN}
 	// ErrEmpty: a prompt without text and attachments.
 	ErrEmpty = &Error{"the prompt is empty", syscall.EINVAL}
 	// ErrNoQuestion: the permission question is not open (any more).

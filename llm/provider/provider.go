@@ -33,7 +33,7 @@ func New(conn llm.Connection, rt http.RoundTripper) (llm.Client, error) {
 		demo := llm.Connection{Name: conn.Name, Kind: llm.KindDemo, URL: "http://demo/v1"}
 		return asClient(openai.New(demo, llmtest.NewTransport(llmtest.Demo{Pace: demoPace})))
 	}
-	return nil, &llm.Error{Kind: llm.ErrRequest, Message: fmt.Sprintf("the connection %q has the unknown kind %q", conn.Name, conn.Kind)}
+	return nil, &llm.Error{Kind: llm.ErrRequest, Message: fmt.Sprintf("the connection has the unknown kind %q; the kinds are openai, ollama, anthropic, openai-responses and demo", conn.Kind)}
 }
 
 // asClient keeps a nil pointer out of the interface.

@@ -3,7 +3,6 @@ package family
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -71,7 +70,7 @@ func (e *effect) run() (next job) {
 			r = errGoexit
 		}
 		if r != nil {
-			n.panicked(&PanicError{Value: r, Where: fmt.Sprintf("%s %s running %s", n.Kind, n.Name, e.name), Stack: debug.Stack()})
+			n.panicked(&PanicError{Value: r, Where: n.label() + " running " + e.name, Stack: debug.Stack()})
 		} else if out != nil && !n.Ending() {
 			next = n.mailbox.take(out)
 		}

@@ -48,6 +48,14 @@ func (n *Node) Info() Info {
 	return i
 }
 
+// label names the node for people, "toolcall c1".
+func (n *Node) label() string {
+	if n.Name == "" {
+		return n.Kind.String()
+	}
+	return n.Kind.String() + " " + n.Name
+}
+
 // Path names the node from the root, "engine/agent/a1/turn/3".
 func (n *Node) Path() string {
 	part := n.Kind.String()

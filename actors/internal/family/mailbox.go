@@ -56,8 +56,12 @@ func (m *mailbox) PostUserMessage(message any) {
 	}
 }
 
-// take adds a message, and returns the mailbox if somebody must take it up.
+// take adds a message, and returns the mailbox if somebody must take it up. Nil is
+// no message.
 func (m *mailbox) take(message any) (ready job) {
+	if message == nil {
+		return nil
+	}
 	m.mu.Lock()
 	if m.ended {
 		m.mu.Unlock()

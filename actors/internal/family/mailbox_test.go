@@ -68,6 +68,7 @@ func TestMailboxOrder(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				m.PostUserMessage([2]int{s, i})
+				m.PostUserMessage(nil) // is no message
 			}
 		})
 	}

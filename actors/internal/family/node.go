@@ -209,7 +209,7 @@ func (n *Node) deliver(c actor.Context, message any) {
 	n.observe(c, message)
 	defer func() {
 		if r := recover(); r != nil {
-			p := &PanicError{Value: r, Where: fmt.Sprintf("%s %s handling %T", n.Kind, n.Name, message), Stack: debug.Stack()}
+			p := &PanicError{Value: r, Where: fmt.Sprintf("%s handling %T", n.label(), message), Stack: debug.Stack()}
 			n.panicked(p)
 			if s := c.Sender(); s != nil {
 				n.sys.Actors.Root.Send(s, Refused{p})
@@ -227,7 +227,7 @@ func (n *Node) tellEnd() {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			p := &PanicError{Value: r, Where: fmt.Sprintf("%s %s telling its end", n.Kind, n.Name), Stack: debug.Stack()}
+			p := &PanicError{Value: r, Where: n.label() + " telling its end", Stack: debug.Stack()}
 			n.fail(p)
 			n.sys.Log.Error("actor panicked", "actor", n.Path(), "error", p.Error(), "stack", string(p.Stack))
 		}

@@ -12,7 +12,7 @@ import (
 func baseURL(base string) (*url.URL, error) {
 	base = strings.TrimSpace(base)
 	if base == "" {
-		return nil, errors.New("the connection has no URL")
+		return nil, errors.New("the connection has no URL; give it one, like http://127.0.0.1:8081/v1")
 	}
 	if !strings.Contains(base, "://") {
 		base = "http://" + strings.TrimPrefix(base, "//")
