@@ -207,7 +207,9 @@ func (a *Agent) State() msg.State { return msg.State(a.view.State.Load()) }
 // ContextMax is the model's context window in tokens; 0: not known yet.
 func (a *Agent) ContextMax() int64 { return a.view.ContextMax.Load() }
 
-// ContextUsed is what the last request took of the window, in tokens.
+// ContextUsed is what the conversation takes of the window, in tokens: what the
+// server said of the last request, or an estimate where it did not or the
+// conversation was compacted, restored or cleared since.
 func (a *Agent) ContextUsed() int64 { return a.view.Used.Load() }
 
 // LastError describes the newest failure, empty when there was none.

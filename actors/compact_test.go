@@ -103,6 +103,46 @@ func TestMidChainCompaction(t *testing.T) {
 	}, used, "!status 400\n{\"error\":{\"message\":\"no summaries here\"}}", strings.Replace(used, "c1", "c2", 1), ok)
 }
 
+// What is used follows the conversation, so that nobody who compacts over the
+// threshold does so again and again; what the summary cost is told like the rest.
+func TestContextUsedFollows(t *testing.T) {
+	bubble(t, actors.Options{}, func(r *rig) {
+		m := mock(10_000)
+		m.Price.Input = 1
+		a, l := r.spawn(actors.AgentOptions{Model: m, History: long(20)})
+		if used := a.ContextUsed(); used < 5000 || a.OverAutocompactThreshold() {
+			r.Errorf("of the history %d tokens are used", used)
+		}
+		r.turn(a, l, "go")
+		if !a.OverAutocompactThreshold() {
+			r.Errorf("%d tokens are not over the threshold", a.ContextUsed())
+		}
+		n, err := a.Compact()
+		if err != nil {
+			r.Fatal(err)
+		}
+		d, events := r.end(l, n)
+		if d.Status != "done" || a.OverAutocompactThreshold() || a.ContextUsed() == 0 {
+			r.Errorf("after a compaction (%s) %d tokens are used", d.Status, a.ContextUsed())
+		}
+		var told []msg.UsageReported
+		for _, e := range events {
+			if u, ok := e.Data.(msg.UsageReported); ok {
+				told = append(told, u)
+			}
+		}
+		if len(told) != 1 || told[0].Usage.Input != 3000 || told[0].Price == 0 || told[0].ContextUsed != a.ContextUsed() {
+			r.Errorf("of the summary was told: %+v", told)
+		}
+		if err := a.ClearHistory(); err != nil || a.ContextUsed() != 0 {
+			r.Errorf("%v, of an empty conversation %d tokens are used", err, a.ContextUsed())
+		}
+		if err := a.RestoreHistory(long(20)); err != nil || a.ContextUsed() < 5000 {
+			r.Errorf("%v, after a restore %d tokens are used", err, a.ContextUsed())
+		}
+	}, "!text fine\n!usage 8000 10\n!finish stop\n", "!text short\n!usage 3000 10\n!finish stop\n")
+}
+
 func TestContextSizeIsLearned(t *testing.T) {
 	bubble(t, actors.Options{}, func(r *rig) {
 		r.model.Props = `{"default_generation_settings":{"n_ctx":2048}}`
@@ -133,7 +173,7 @@ func TestContextSizeIsLearnedLater(t *testing.T) {
 		}
 		r.end(l, n)
 		busy, lb := r.spawn(actors.AgentOptions{})
-		m, err := busy.Submit("hang")
+		m, err := busy.Submit("go")
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -149,7 +189,7 @@ func TestContextSizeIsLearnedLater(t *testing.T) {
 		if r.turn(second, l, "go"); second.ContextMax() != 2048 {
 			r.Errorf("window %d", second.ContextMax())
 		}
-	})
+	}, "!hang\n", "!sleep 10\n!text ok\n!finish stop\n")
 }
 
 func TestPromptTooLongIsCompactedOnce(t *testing.T) {

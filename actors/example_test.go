@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -143,4 +144,105 @@ func ExampleAgent_Cancel() {
 	// Output:
 	// the tool was told
 	// canceled <nil>
+}
+
+// A call of a gated tool waits for an answer, which may come from anywhere and
+// take as long as it takes.
+func ExampleAgent_Permit() {
+	ctx := context.Background()
+	engine, err := actors.Start(ctx, actors.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Stop(ctx)
+	remove := actors.Tool{Name: "remove", Run: func(context.Context, actors.ToolCall) (actors.ToolOutput, error) {
+		return actors.ToolOutput{Text: "removed"}, nil
+	}}
+	tools, err := actors.NewToolset(actors.GoTools{remove})
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent, err := engine.Spawn(ctx, actors.AgentOptions{
+		Model: demo, Tools: tools,
+		Permissions: actors.Permissions{Ask: true}, // else it is denied at once
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	events, err := agent.Listen()
+	if err != nil {
+		log.Fatal(err)
+	}
+	turn, err := agent.Submit(`remove {"file":"a.txt"}`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	done, err := events.Turn(ctx, turn, func(e actors.Event) {
+		switch d := e.Data.(type) {
+		case msg.PermissionAsked:
+			fmt.Println("may it", d.Tool, d.Args)
+			if err := agent.Permit(d.ID, msg.AllowOnce); err != nil {
+				log.Print(err)
+			}
+		case msg.ToolResult:
+			fmt.Println(d.Text)
+		}
+	})
+	fmt.Println(done.Status, err)
+	// Output:
+	// may it remove {"file":"a.txt"}
+	// removed
+	// done <nil>
+}
+
+// A conversation is kept in a folder, and goes on with an agent of a later run.
+func ExampleSessions() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "sessions")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	engine, err := actors.Start(ctx, actors.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Stop(ctx)
+	say := func(session *actors.Session, history []llm.Message, prompt string) {
+		agent, err := engine.Spawn(ctx, actors.AgentOptions{Model: demo, Session: session, History: history})
+		if err != nil {
+			log.Fatal(err)
+		}
+		events, err := agent.Listen()
+		if err != nil {
+			log.Fatal(err)
+		}
+		turn, err := agent.Submit(prompt)
+		if err != nil {
+			log.Fatal(err)
+		}
+		done, err := events.Turn(ctx, turn, nil)
+		fmt.Println(done.Status, err)
+		if err := agent.Stop(ctx); err != nil { // the session may be opened again
+			log.Fatal(err)
+		}
+	}
+
+	sessions := actors.OpenSessions(dir)
+	session, err := sessions.Create(actors.SessionMeta{Model: demo.ID})
+	if err != nil {
+		log.Fatal(err)
+	}
+	say(session, nil, "2 + 3")
+
+	session, stored, err := sessions.Open(session.ID())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(stored.Messages), "messages were kept, the first is", stored.Messages[0].Content)
+	say(session, stored.Messages, "4 + 5")
+	// Output:
+	// done <nil>
+	// 2 messages were kept, the first is 2 + 3
+	// done <nil>
 }

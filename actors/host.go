@@ -333,6 +333,9 @@ func (h *host) query(p msg.PrepareTool) permit.Query {
 	return q
 }
 
+// Fixed implements [agent.Host].
+func (h *host) Fixed() int { return turn.Fixed(h.opts.System, h.offer().tools()) }
+
 // Decide implements [agent.Host].
 func (h *host) Decide(p msg.PrepareTool) (agent.Verdict, string) {
 	q := h.query(p)

@@ -146,7 +146,8 @@ type (
 	Finished struct {
 		Reason llm.Finish `json:"reason"`
 	}
-	// UsageReported is what a request cost.
+	// UsageReported is what a request cost, one for a summary included, and what
+	// the conversation takes after it.
 	UsageReported struct {
 		Usage           llm.Usage `json:"usage"`
 		ContextUsed     int64     `json:"context_used"`          // tokens

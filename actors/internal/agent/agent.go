@@ -84,6 +84,8 @@ type Host interface {
 	// package msg, and names the plugins whose actors it made obsolete. known
 	// is false for a message that is no such change.
 	Configure(m any, busy bool) (known bool, drop []string, err error)
+	// Fixed is the size of what goes with each request, in bytes.
+	Fixed() int
 	// Check gives a probe of the present connection, to run on a goroutine.
 	Check() func(ctx context.Context) msg.Connection
 }
@@ -191,6 +193,17 @@ func (a *agent) restore(messages []llm.Message) {
 		}
 	}
 	a.cfg.History.CloseOpen("interrupted: it is not known what this call did")
+	a.estimate()
+}
+
+// estimate takes a guess at what the conversation takes of the window: it is not
+// what the last request was any more.
+func (a *agent) estimate() {
+	var used int64
+	if a.cfg.History.Len() > 0 {
+		used = a.cfg.History.EstimateTokens(a.cfg.Host.Fixed())
+	}
+	a.cfg.View.Used.Store(used)
 }
 
 // command carries out what an embedder sent and answers it.
@@ -247,6 +260,7 @@ func (a *agent) between(n *family.Node, message any) any {
 			return msg.Rejected{Err: msg.ErrBusy}
 		}
 		a.cfg.History.Clear()
+		a.estimate()
 		a.keep(n, msg.RewriteSession{})
 		return msg.Accepted{}
 	case msg.GetHistory:

@@ -62,6 +62,7 @@ func (t *turn) summarised(n *family.Node, c actor.Context, m msg.ModelAnswered) 
 	}
 	if err != nil {
 		t.noCompact = true
+		t.summaryUsage(n, m.Response)
 		t.report(n, msg.Compaction{Phase: "failed", MidChain: k.midChain, Error: err.Error()})
 		if !k.midChain {
 			t.finish(n, c, err, "compact")
@@ -73,6 +74,7 @@ func (t *turn) summarised(n *family.Node, c actor.Context, m msg.ModelAnswered) 
 	t.cfg.History.Clear()
 	t.cfg.History.Append(msgs...)
 	n.Tell(t.cfg.Agent, msg.Replaced{Messages: t.cfg.History.Messages()})
+	t.summaryUsage(n, m.Response)
 	t.report(n, msg.Compaction{Phase: "succeeded", MidChain: k.midChain})
 	if !k.midChain {
 		t.finish(n, c, nil, "")
@@ -81,4 +83,12 @@ func (t *turn) summarised(n *family.Node, c actor.Context, m msg.ModelAnswered) 
 	// What is left may still be over the threshold; once more would not help.
 	t.noCompact = t.used() >= t.threshold()
 	t.ask(n, c)
+}
+
+// summaryUsage reports what a summary cost, if there is one, and what the
+// conversation now takes of the window.
+func (t *turn) summaryUsage(n *family.Node, r *llm.Response) {
+	if r != nil {
+		t.usage(n, r)
+	}
 }

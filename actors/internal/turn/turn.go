@@ -205,13 +205,20 @@ func (t *turn) takeSteer(n *family.Node) {
 
 // used is what the next request takes of the window, in tokens.
 func (t *turn) used() int64 {
-	fixed := len(t.cfg.System)
+	var tools []llm.Tool
 	if !t.cfg.NoTools(t.conn) {
-		for _, x := range t.cfg.Tools() {
-			fixed += len(x.Name) + len(x.Description) + len(x.Schema)
-		}
+		tools = t.cfg.Tools()
 	}
-	return t.cfg.History.EstimateTokens(fixed)
+	return t.cfg.History.EstimateTokens(Fixed(t.cfg.System, tools))
+}
+
+// Fixed is the size of what goes with each request, in bytes.
+func Fixed(system string, tools []llm.Tool) int {
+	n := len(system)
+	for _, x := range tools {
+		n += len(x.Name) + len(x.Description) + len(x.Schema)
+	}
+	return n
 }
 
 func (t *turn) threshold() int64 { return Threshold(t.cfg.ContextMax, t.cfg.Percent) }
