@@ -271,7 +271,7 @@ func (h *host) spawnTool(n *family.Node, c actor.Context, turn uint64, name, id 
 			}
 		}
 		if p := e.plugin; p != nil {
-			cfg.Plugin = p.name
+			cfg.Plugin = p.id
 			cfg.Spawn = func(n *family.Node, c actor.Context, pid *actor.PID, call llm.ToolCall) (*family.Node, error) {
 				return h.spawnTask(n, c, taskOf{p, pid, turn, call, depth, e.tool})
 			}
@@ -281,8 +281,8 @@ func (h *host) spawnTool(n *family.Node, c actor.Context, turn uint64, name, id 
 }
 
 // SpawnPlugin implements [agent.Host].
-func (h *host) SpawnPlugin(n *family.Node, c actor.Context, name string) (*family.Node, error) {
-	p := h.tools.Load().plugin(name)
+func (h *host) SpawnPlugin(n *family.Node, c actor.Context, id string) (*family.Node, error) {
+	p := h.tools.Load().plugin(id)
 	if p == nil {
 		return nil, errors.New("it is not loaded any more")
 	}
@@ -442,9 +442,9 @@ func (h *host) change(t *Toolset, err error) (drop []string, _ error) {
 		return nil, err
 	}
 	if old := h.tools.Load(); old != nil {
-		for name, p := range old.plugins {
-			if next := t.plugin(name); next == nil || !next.same(p) {
-				drop = append(drop, name)
+		for id, p := range old.plugins {
+			if next := t.plugin(id); next == nil || !next.same(p) {
+				drop = append(drop, id)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,6 +82,42 @@ func TestSetTools(t *testing.T) {
 // twice is a call of t and one of u.
 func twice(n int) string {
 	return fmt.Sprintf("!tool c%d@0 t {}\n!tool c%d@1 u {}\n!finish tool_calls\n", n, n+1)
+}
+
+// Files of one name from two folders are two plugins, each with its own state.
+func TestPluginsOfOneFileName(t *testing.T) {
+	folder := func(source string) string {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "p.lua"), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	first, second := folder(counter), folder(strings.ReplaceAll(counter, `"t"`, `"u"`))
+	load := func(dirs ...string) (*actors.Plugins, []*actors.PluginError) {
+		return actors.LoadPlugins(context.Background(), actors.PluginOptions{Dirs: dirs})
+	}
+	plugins, left := load(first, second, first)
+	if len(left) != 1 || !strings.Contains(left[0].Error(), "tool name t is taken: plugin p") {
+		t.Errorf("%v are left out", left)
+	}
+	set, err := actors.NewToolset(plugins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, actors.Options{}, twice(1), twice(3), ok)
+	a, l := r.spawn(actors.AgentOptions{Tools: set})
+	_, events := r.turn(a, l, "go")
+	want := map[string]string{"c1": "n=1", "c2": "n=1", "c3": "n=2", "c4": "n=2"}
+	if got := results(events); !maps.Equal(got, want) {
+		t.Errorf("results %q", got)
+	}
+	r.close()
+	one, _ := load(first)
+	other, _ := load(second)
+	if _, err := actors.NewToolset(one, other); err == nil || !strings.Contains(err.Error(), "another plugin named p") {
+		t.Errorf("a set of two that were loaded apart: %v", err)
+	}
 }
 
 // The folders are read again between turns.

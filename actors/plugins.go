@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -63,7 +62,7 @@ type PluginLimits struct {
 type Plugins struct{ files []*pluginFile }
 
 type pluginFile struct {
-	name    string
+	id      string // its name; a second file of that name, from another folder, has a number after it
 	source  string
 	program *luavm.Program
 	options luavm.Options
@@ -107,24 +106,28 @@ func LoadPlugins(ctx context.Context, o PluginOptions) (*Plugins, []*PluginError
 	for _, name := range o.Reserved {
 		taken[name] = "a built-in tool"
 	}
-	seen := map[string]bool{}
 	for _, f := range sources {
-		if seen[f.Name] {
-			fail(f.Name, errors.New("another file of this name was loaded before"))
-			continue
-		}
-		seen[f.Name] = true
 		p, err := load(ctx, f, o, roots, taken)
 		if err != nil {
 			fail(f.Name, err)
 			continue
 		}
+		p.id = out.freeID(f.Name)
 		for _, t := range p.options.Tools {
-			taken[t.Name] = "plugin " + f.Name
+			taken[t.Name] = "plugin " + p.id
 		}
 		out.files = append(out.files, p)
 	}
 	return out, errs
+}
+
+// freeID is the name of a file, with a number if another file has that name.
+func (p *Plugins) freeID(name string) string {
+	id := name
+	for n := 2; slices.ContainsFunc(p.files, func(f *pluginFile) bool { return f.id == id }); n++ {
+		id = fmt.Sprintf("%s-%d", name, n)
+	}
+	return id
 }
 
 func readDir(dir string) (found []PluginFile, errs []*PluginError) {
@@ -172,7 +175,7 @@ func load(ctx context.Context, f PluginFile, o PluginOptions, roots files.Roots,
 	if err != nil {
 		return nil, err
 	}
-	p := &pluginFile{name: f.Name, source: f.Source, program: program, version: o.Version}
+	p := &pluginFile{source: f.Source, program: program, version: o.Version}
 	limits := o.Limits[f.Name]
 	roots.Data, roots.Read, roots.Write = dataDir(f.Name), limits.Read, limits.Write
 	if p.policy, err = files.NewPolicy(roots); err != nil {
@@ -221,7 +224,7 @@ func (p *Plugins) entries() []*entry {
 		for _, t := range f.options.Tools {
 			out = append(out, &entry{plugin: f, tool: &tool.Tool{
 				Name: t.Name, Description: t.Description, Schema: t.Schema, NoPrompt: t.NoPrompt,
-				Hidden: t.Hidden, Timeout: t.Timeout, Source: "plugin:" + f.name,
+				Hidden: t.Hidden, Timeout: t.Timeout, Source: "plugin:" + f.id,
 			}})
 		}
 	}

@@ -22,8 +22,8 @@ type (
 type Toolset struct {
 	byName  map[string]*entry
 	order   []*entry
-	specs   []llm.Tool // what a model is told, in the order of adding
-	plugins map[string]*pluginFile
+	specs   []llm.Tool             // what a model is told, in the order of adding
+	plugins map[string]*pluginFile // by id
 }
 
 // entry is a tool and where it comes from.
@@ -76,13 +76,16 @@ func (t *Toolset) add(e *entry) error {
 	if _, taken := t.byName[name]; taken {
 		return fmt.Errorf("tool %q: the name is taken", name)
 	}
+	if p := e.plugin; p != nil && t.plugins[p.id] != nil && t.plugins[p.id] != p {
+		return fmt.Errorf("tool %q: another plugin named %s is in the set; load both with one LoadPlugins", name, p.id)
+	}
 	if err := prepare(e); err != nil {
 		return fmt.Errorf("tool %q: %w", name, err)
 	}
 	t.byName[name] = e
 	t.order = append(t.order, e)
 	if e.plugin != nil {
-		t.plugins[e.plugin.name] = e.plugin
+		t.plugins[e.plugin.id] = e.plugin
 	}
 	if !e.tool.Hidden {
 		t.specs = append(t.specs, llm.Tool{Name: name, Description: e.tool.Description, Schema: e.tool.Schema})
@@ -144,11 +147,11 @@ func (t *Toolset) get(name string) *entry {
 	return t.byName[name]
 }
 
-func (t *Toolset) plugin(name string) *pluginFile {
+func (t *Toolset) plugin(id string) *pluginFile {
 	if t == nil {
 		return nil
 	}
-	return t.plugins[name]
+	return t.plugins[id]
 }
 
 func (t *Toolset) tools() []llm.Tool {
