@@ -29,7 +29,11 @@ type ViolationError struct {
 }
 
 func (e *ViolationError) Error() string {
-	return fmt.Sprintf("stress: %d violation(s); the first: %v; seed %d repeats the run", e.Count, e.First[0], e.Seed)
+	first := ""
+	if len(e.First) > 0 {
+		first = fmt.Sprintf(" the first: %v;", e.First[0])
+	}
+	return fmt.Sprintf("stress: %d violation(s);%s seed %d repeats the run", e.Count, first, e.Seed)
 }
 
 // pairs follows a conversation and says when calls and results do not match.

@@ -41,12 +41,16 @@ func Build(program string, args ...string) Side {
 	return Side{program, func(ctx context.Context, seed uint64) (*Report, error) {
 		all := append([]string{"stress", "--json", "--seed", fmt.Sprint(seed)}, args...)
 		cmd := exec.CommandContext(ctx, program, all...)
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its agents first
 		cmd.WaitDelay = endTime
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		var r Report
 		if bad := json.Unmarshal(out, &r); bad != nil {
-			return nil, fmt.Errorf("%s stress: no report: %w", filepath.Base(program), errors.Join(err, bad))
+			if err == nil {
+				err = bad
+			}
+			return nil, fmt.Errorf("%s stress: no report: %w", filepath.Base(program), err)
 		}
 		return &r, nil // a run with violations has a report, too
 	}}
@@ -59,6 +63,8 @@ type Comparison struct {
 	Seed    uint64       `json:"seed"` // of the first pair; the next has the next one
 	Ratios  []Ratio      `json:"ratios"`
 	Reports [][2]*Report `json:"reports"`
+
+	Interrupted bool `json:"interrupted,omitempty"` // there are fewer pairs than were asked for
 }
 
 // Ratio is how B relates to A in one measure: B divided by A, with the bounds
@@ -81,7 +87,8 @@ var measures = []struct { // not changed
 	show func(float64) string
 	of   func(*Report) float64
 }{
-	{"turns/s", number, func(r *Report) float64 { return r.Rates.Turns }},
+	// A server that refuses everything is not a fast one.
+	{"turns done/s", number, func(r *Report) float64 { return float64(r.Turns.Done) / max(r.Elapsed, 1e-9) }},
 	{"first token p50", millis, func(r *Report) float64 { return r.FirstToken.P50 }},
 	{"first token p99", millis, func(r *Report) float64 { return r.FirstToken.P99 }},
 	{"turn p50", millis, func(r *Report) float64 { return r.Turn.P50 }},
@@ -107,7 +114,9 @@ func shown(measure string, v float64) string {
 
 // Compare runs two sides in turn, A B B A A B …, so that what drifts meets
 // both, and compares them pair by pair. progress, if not nil, is called after
-// each pair.
+// each pair. When ctx ends, the pairs that are complete are compared, if they are
+// two or more. The error is a *[ViolationError] beside the comparison when runs
+// broke promises of the engine.
 func Compare(ctx context.Context, a, b Side, pairs int, seed uint64, progress func(pair int)) (*Comparison, error) {
 	if pairs < 2 {
 		return nil, errors.New("stress: a comparison takes at least 2 pairs of runs")
@@ -122,11 +131,11 @@ func Compare(ctx context.Context, a, b Side, pairs int, seed uint64, progress fu
 		for j := range 2 {
 			k := (i + j) % 2
 			r, err := sides[k].Run(ctx, seed+uint64(i))
+			if ctx.Err() != nil {
+				return c.cutShort(ctx)
+			}
 			if r == nil {
 				return nil, fmt.Errorf("%s, run %d: %w", sides[k].Name, i+1, err)
-			}
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
 			}
 			pair[k] = r
 		}
@@ -135,11 +144,39 @@ func Compare(ctx context.Context, a, b Side, pairs int, seed uint64, progress fu
 			progress(i + 1)
 		}
 	}
+	return c.finish()
+}
+
+// cutShort compares what there is.
+func (c *Comparison) cutShort(ctx context.Context) (*Comparison, error) {
+	if len(c.Reports) < 2 {
+		return nil, fmt.Errorf("stress: the comparison was cut short after %d complete pair(s) of runs, of which it takes 2: %w", len(c.Reports), context.Cause(ctx))
+	}
+	c.Interrupted, c.Pairs = true, len(c.Reports)
+	return c.finish()
+}
+
+func (c *Comparison) finish() (*Comparison, error) {
 	for _, m := range measures {
 		if r, ok := ratio(c.Reports, m.of); ok {
 			r.Measure = m.name
 			c.Ratios = append(c.Ratios, r)
 		}
+	}
+	var bad *ViolationError
+	for _, pair := range c.Reports {
+		for _, r := range pair {
+			switch {
+			case r.ViolationCount == 0:
+			case bad == nil:
+				bad = &ViolationError{r.ViolationCount, r.Violations, r.Seed}
+			default:
+				bad.Count += r.ViolationCount
+			}
+		}
+	}
+	if bad != nil {
+		return c, bad
 	}
 	return c, nil
 }
@@ -205,6 +242,9 @@ func (c *Comparison) Text(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%.3f and %.3f\t%s\t\n", r.Measure, shown(r.Measure, r.A), shown(r.Measure, r.B), r.Ratio, r.Low, r.High, note)
 	}
 	_ = t.Flush() // into a string
+	if c.Interrupted {
+		b.WriteString("\nthe comparison was cut short\n")
+	}
 	b.WriteString("\nOf measures that are equal about one in twenty is taken for different.\n")
 	for i, name := range c.Names {
 		failed, violated := int64(0), int64(0)

@@ -2,6 +2,7 @@ package stress_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -109,6 +110,53 @@ func TestCompareLoads(t *testing.T) {
 	}
 }
 
+// A comparison that is cut short keeps what it has, and a breach of promises in
+// one of its runs is an error of it.
+func TestCompareToTheEnd(t *testing.T) {
+	for after, want := range map[int]string{3: "1 complete pair", 4: ""} {
+		ctx, cancel := context.WithCancel(t.Context())
+		runs := 0
+		counted := stress.Side{Name: "x", Run: func(context.Context, uint64) (*stress.Report, error) {
+			if runs++; runs > after {
+				cancel()
+				return nil, ctx.Err()
+			}
+			return &stress.Report{Elapsed: 1, Turns: stress.Turns{All: 5, Done: 5}}, nil
+		}}
+		c, err := stress.Compare(ctx, counted, counted, 5, 1, nil)
+		if want != "" {
+			if c != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
+				t.Errorf("cut in run %d: %+v, %v", after+1, c, err)
+			}
+			continue
+		}
+		if err != nil || !c.Interrupted || c.Pairs != 2 || len(c.Ratios) == 0 {
+			t.Errorf("cut in run %d: %+v, %v", after+1, c, err)
+		}
+	}
+	bad := stress.Side{Name: "bad", Run: func(_ context.Context, seed uint64) (*stress.Report, error) {
+		return &stress.Report{Seed: seed, ViolationCount: 2, Violations: []stress.Violation{{What: "lost"}}}, nil
+	}}
+	c, err := stress.Compare(t.Context(), bad, bad, 2, 5, nil)
+	var v *stress.ViolationError
+	if c == nil || !errors.As(err, &v) || v.Count != 8 || v.Seed != 5 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// A server that refuses everything at once is not a fast one.
+func TestCompareCountsWhatIsDone(t *testing.T) {
+	done := func(n int64) stress.Side {
+		return stress.Side{Name: "x", Run: func(context.Context, uint64) (*stress.Report, error) {
+			return &stress.Report{Elapsed: 1, Turns: stress.Turns{All: 1000, Done: n, Failed: 1000 - n}, Rates: stress.Rates{Turns: 1000}}, nil
+		}}
+	}
+	c, err := stress.Compare(t.Context(), done(1000), done(10), 2, 1, nil)
+	if err != nil || len(c.Ratios) == 0 || c.Ratios[0].Ratio > 0.011 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 func TestScenario(t *testing.T) {
 	got, err := stress.Scenario("mix.lua", `
 local base = 10
@@ -139,6 +187,13 @@ return {
 		`return {1}`:                       "phase 1",
 		`return {rate = 1, concurrency=1}`: "open loop",
 		`return {`:                         "mix.lua:1",
+		`return {agents = 0}`:              "agents: is 0, must be more than 0",
+		`return {tools = {calls = 0}}`:     "tools.calls: is 0",
+		`return {drain = 0}`:               "drain: is 0",
+		`return {faults = 0.1}`:            "there are 429, 500, cut",
+		`return {admit = {queued = 5}}`:    "give running too",
+		`return {ramp = -1}`:               "ramp is -1s, must be 0 to 10000h0m0s",
+		`return {tools = {args = "{"}}`:    "no JSON object",
 		`while true do end`:                "mix.lua",
 	} {
 		if o, err := stress.Scenario("mix.lua", source, stress.Options{}); err == nil || !strings.Contains(err.Error(), want) {
@@ -222,7 +277,7 @@ func TestInterrupted(t *testing.T) {
 			}
 		},
 	})
-	if err != nil || !r.Interrupted || r.Turns.Canceled == 0 {
+	if err != nil || !r.Interrupted || r.Turns.Canceled == 0 || r.Turns.Cut != r.Turns.Canceled {
 		t.Errorf("%v, %+v", err, r)
 	}
 	if d := time.Since(start); d > 10*time.Second {

@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -118,7 +119,7 @@ func ParseFaults(s string) (Faults, error) {
 	if !strings.Contains(s, "=") {
 		share, err := parseShare(s)
 		if err != nil {
-			return f, fmt.Errorf("faults %q: %w", s, err)
+			return f, fmt.Errorf("faults %q: %w%s", s, err, faultsForm)
 		}
 		p := share / 5
 		return Faults{Cut: p, RateLimit: p, Error: p, Slow: p, Garbage: p}, nil
@@ -133,14 +134,16 @@ func ParseFaults(s string) (Faults, error) {
 		case name == "slowby":
 			f.SlowBy, err = time.ParseDuration(value)
 		default:
-			err = fmt.Errorf("unknown kind %q; the kinds are cut, 429, 500, slow, garbage", name)
+			err = fmt.Errorf("unknown kind %q", name)
 		}
 		if err != nil {
-			return Faults{}, fmt.Errorf("faults %q: %w", s, err)
+			return Faults{}, fmt.Errorf("faults %q: %w%s", s, err, faultsForm)
 		}
 	}
 	return f, nil
 }
+
+const faultsForm = "; write SHARE, or some of cut=SHARE,429=SHARE,500=SHARE,slow=SHARE,garbage=SHARE,slowby=TIME"
 
 // ParseAdmission reads "RUNNING" or "RUNNING:QUEUED", how many turns the engine
 // lets run at once and how many more wait, see [actors.Options].
@@ -168,16 +171,11 @@ const (
 	maxAgents = 10_000_000
 	maxCalls  = 10_000
 	maxTokens = 1_000_000
+	maxTime   = 10_000 * time.Hour
 )
 
 // check says what is wrong with the options.
 func (o *Options) check() error {
-	between := func(name string, v, low, high float64) error {
-		if !(v >= low && v <= high) {
-			return fmt.Errorf("stress: %s is %g, must be %g to %g", name, v, low, high)
-		}
-		return nil
-	}
 	for _, c := range []struct {
 		name         string
 		v, low, high float64
@@ -202,20 +200,37 @@ func (o *Options) check() error {
 		{"rounds", float64(o.Rounds), 0, 1e6},
 		{"admitted turns", float64(o.Engine.MaxTurns), 0, maxAgents},
 		{"queued turns", float64(o.Engine.MaxQueued), 0, maxAgents},
-		{"duration", o.Duration.Seconds(), 0, 1e9},
-		{"ramp", o.Ramp.Seconds(), 0, 1e9},
-		{"think", o.Think.Seconds(), 0, 1e9},
-		{"token delay", o.Pace.Seconds(), 0, 1e6},
-		{"slowby", o.Faults.SlowBy.Seconds(), 0, 1e6},
-		{"drain", o.Drain.Seconds(), 0, 1e9},
-		{"interval", o.Interval.Seconds(), 0, 1e6},
 	} {
-		if err := between(c.name, c.v, c.low, c.high); err != nil {
-			return err
+		if !(c.v >= c.low && c.v <= c.high) {
+			return fmt.Errorf("stress: %s is %s, must be %s to %s", c.name, plain(c.v), plain(c.low), plain(c.high))
 		}
+	}
+	for name, d := range map[string]time.Duration{
+		"duration": o.Duration, "ramp": o.Ramp, "think": o.Think, "token delay": o.Pace, "slowby": o.Faults.SlowBy, "drain": o.Drain, "interval": o.Interval,
+	} {
+		if d < 0 || d > maxTime {
+			return fmt.Errorf("stress: %s is %v, must be 0 to %v", name, d, maxTime)
+		}
+	}
+	if err := o.checkArgs(); err != nil {
+		return err
 	}
 	if o.Rate > 0 && o.Concurrency > 0 {
 		return fmt.Errorf("stress: a rate is for an open loop and a concurrency for a closed one; give one of them")
+	}
+	return nil
+}
+
+func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// checkArgs has a slip in the arguments not look like a tool that fails.
+func (o *Options) checkArgs() error {
+	if o.Tools.Args == "" {
+		return nil
+	}
+	var object map[string]any
+	if err := json.Unmarshal([]byte(o.args("1.1", o.Tools.Name, 1)), &object); err != nil || object == nil {
+		return fmt.Errorf(`stress: the arguments %s are no JSON object; write one like {"name":"{tag} {call}"}`, o.Tools.Args)
 	}
 	return nil
 }

@@ -21,8 +21,10 @@ func rng(seed, a, b uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed^a*0x9e3779b97f4a7c15, a^b<<32))
 }
 
-func (o *Options) plan(agent, turn uint64) plan {
-	r := rng(o.Seed, agent, turn)
+// plan is for the nth turn at a place. It is no matter of the agent: in what
+// order agents come and go is up to the clock.
+func (o *Options) plan(place, nth uint64) plan {
+	r := rng(o.Seed, place, nth)
 	p := plan{cancel: -1}
 	if r.Float64() < o.Tools.Share {
 		p.calls = o.Tools.Calls

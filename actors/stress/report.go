@@ -71,6 +71,7 @@ type (
 		Done      int64 `json:"done"`
 		Failed    int64 `json:"failed"`
 		Canceled  int64 `json:"canceled"`
+		Cut       int64 `json:"cut,omitempty"` // of those cancelled, the ones that still ran when the run ended
 		Ceiling   int64 `json:"ceiling,omitempty"`
 		Unstarted int64 `json:"unstarted,omitempty"` // due in an open loop before the end, and no agent was free
 	}
@@ -282,7 +283,7 @@ func (r *run) goroutines(before int) int {
 func (r *run) fill(report *Report) {
 	s, t := r.sampler, r.stats.totals
 	report.System = System{runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0)}
-	report.Turns = Turns{All: t.turns, Done: t.done, Failed: t.failed, Canceled: t.canceled, Ceiling: t.ceiling, Unstarted: s.unstarted.Load()}
+	report.Turns = Turns{All: t.turns, Done: t.done, Failed: t.failed, Canceled: t.canceled, Cut: t.cut, Ceiling: t.ceiling, Unstarted: s.unstarted.Load()}
 	report.Calls = Calls{t.calls, t.failedCalls}
 	report.Requests, report.FailedReqs = r.wire.requests.Load(), r.wire.failed.Load()
 	report.Tokens = Tokens{t.input, t.output}

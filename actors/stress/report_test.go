@@ -132,6 +132,8 @@ func TestRefusedOptions(t *testing.T) {
 		{Tools: stress.Tools{Share: 0.5, Name: "none"}},
 		{Duration: -time.Second},
 		{Tools: stress.Tools{Share: 1, Calls: 1e6}},
+		{Tools: stress.Tools{Share: 1, Args: "[]"}},
+		{Tools: stress.Tools{Args: `{"name": tag}`}},
 	} {
 		if r, err := stress.Run(t.Context(), o); err == nil || r != nil {
 			t.Errorf("%+v: a report and the error %v", o, err)

@@ -23,6 +23,7 @@ type run struct {
 	embedded bool
 	llm      *model // the embedded model
 	tool     string // that turns call
+	ownTool  bool   // it is hello as it is here, called by the embedded model: its results are known
 	model    actors.Model
 	wire     *wire
 	engine   *actors.Engine
@@ -38,6 +39,7 @@ type run struct {
 
 	subjects sync.Map // number -> *subject
 	numbers  atomic.Uint64
+	places   atomic.Uint64
 	agents   atomic.Int64
 	inFlight atomic.Int64
 
@@ -80,6 +82,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func start(o *Options) (*run, error) {
 	r := &run{opts: o, embedded: o.Model.ID == "", stats: newStats(), model: o.Model, hard: context.Background()}
 	if o.Toolset == nil && (o.Tools.Share > 0 || r.embedded) {
+		r.ownTool = r.embedded && o.Tools.Args == ""
 		set, err := helloTools()
 		if err != nil {
 			return nil, err
@@ -349,7 +352,7 @@ func (l *load) ramp(ctx context.Context) {
 
 // enter spawns an agent and has it wait for its first turn.
 func (l *load) enter() bool {
-	s, err := l.spawn()
+	s, err := l.spawn(l.places.Add(1), 0)
 	switch {
 	case err == nil:
 		l.pool <- s
@@ -379,7 +382,7 @@ func (l *load) one(s *subject, due time.Time) {
 	case p.leave:
 		made := s.made
 		l.leave(s)
-		if next, err := l.spawn(); err == nil {
+		if next, err := l.spawn(s.place, s.nth); err == nil {
 			next.made = made
 			l.pool <- next
 		} else {

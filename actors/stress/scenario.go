@@ -1,8 +1,10 @@
 package stress
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -69,8 +71,18 @@ func (o *Options) apply(t map[string]any) error {
 			"garbage": &o.Faults.Garbage, "slowby": &o.Faults.SlowBy,
 		},
 	}
-	return assign("", t, fields)
+	if err := assign("", t, fields); err != nil {
+		return err
+	}
+	if o.Engine.MaxQueued > 0 && o.Engine.MaxTurns == 0 {
+		return errors.New("admit: turns are queued only when there is a limit for those that run; give running too")
+	}
+	return nil
 }
+
+// never0 are the options of which 0 means the default in [Options]: whoever
+// writes it down means something else.
+var never0 = []string{"agents", "tokens", "window", "check", "rounds", "drain", "seed", "tools.calls", "faults.slowby", "admit.running"} // not changed
 
 func assign(path string, t map[string]any, fields map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(t)) {
@@ -82,7 +94,7 @@ func assign(path string, t map[string]any, fields map[string]any) error {
 		if inner, ok := field.(map[string]any); ok {
 			sub, ok := t[key].(map[string]any)
 			if !ok {
-				return fmt.Errorf("%s: must be a table", where)
+				return fmt.Errorf("%s: is %v, must be a table; there are %s", where, t[key], strings.Join(slices.Sorted(maps.Keys(inner)), ", "))
 			}
 			if err := assign(where, sub, inner); err != nil {
 				return err
@@ -91,6 +103,9 @@ func assign(path string, t map[string]any, fields map[string]any) error {
 		}
 		if why := assignOne(field, t[key]); why != "" {
 			return fmt.Errorf("%s: is %v, %s", where, t[key], why)
+		}
+		if reflect.ValueOf(field).Elem().IsZero() && slices.Contains(never0, where) {
+			return fmt.Errorf("%s: is %v, must be more than 0; leave it out for the default", where, t[key])
 		}
 	}
 	return nil

@@ -32,12 +32,19 @@ func (r *Report) Text(w io.Writer) error {
 
 func (r *Report) outcome(b *strings.Builder) {
 	fmt.Fprintf(b, "turns     %d in %s: %d done, %d failed, %d cancelled", r.Turns.All, seconds(r.Elapsed), r.Turns.Done, r.Turns.Failed, r.Turns.Canceled)
+	if r.Turns.Cut > 0 {
+		fmt.Fprintf(b, ", %d of them because the run ended", r.Turns.Cut)
+	}
 	if r.Turns.Unstarted > 0 {
 		fmt.Fprintf(b, "; %d were due and no agent was free", r.Turns.Unstarted)
 	}
 	fmt.Fprintf(b, "\nrates     %s turns/s, %s calls/s, %s requests/s, %s tokens/s\n",
 		number(r.Rates.Turns), number(r.Rates.Calls), number(r.Rates.Requests), number(r.Rates.Tokens))
-	fmt.Fprintf(b, "requests  %d, %d refused or broken; %d tokens in, %d out\n", r.Requests, r.FailedReqs, r.Tokens.Input, r.Tokens.Output)
+	tokens := fmt.Sprintf("%d tokens in, %d out", r.Tokens.Input, r.Tokens.Output)
+	if r.Tokens == (Tokens{}) && r.Turns.Done > 0 {
+		tokens = "the server reports no tokens"
+	}
+	fmt.Fprintf(b, "requests  %d, %d refused or broken; %s\n", r.Requests, r.FailedReqs, tokens)
 	if r.Calls.All > 0 {
 		fmt.Fprintf(b, "calls     %d, %d failed\n", r.Calls.All, r.Calls.Failed)
 	}
@@ -153,8 +160,12 @@ func (p Progress) Line() string {
 	if p.Queued > 0 {
 		queued = fmt.Sprintf(" (%d wait)", p.Queued)
 	}
-	return fmt.Sprintf("%s%3.0f %%  %s  %s turns/s  %d in flight%s  %d failed  p50 %s  p99 %s  heap %s",
-		first, 100*p.Share, p.Elapsed.Truncate(100*time.Millisecond), number(p.Turns), p.InFlight, queued, p.TotalFailed, millis(p.P50), millis(p.P99), size(p.Heap))
+	latency := ""
+	if p.P99 > 0 { // a turn has ended since the last sample
+		latency = fmt.Sprintf("p50 %s  p99 %s  ", millis(p.P50), millis(p.P99))
+	}
+	return fmt.Sprintf("%s%3.0f %%  %s  %s turns/s  %d in flight%s  %d failed  %sheap %s",
+		first, 100*p.Share, p.Elapsed.Truncate(100*time.Millisecond), number(p.Turns), p.InFlight, queued, p.TotalFailed, latency, size(p.Heap))
 }
 
 // Sparkline draws values as a line of block characters, the last width of them.

@@ -2,6 +2,7 @@ package stress
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -21,8 +22,9 @@ type wire struct {
 	// agent finds an agent that is alive, to note that its turn met a fault.
 	agent func(number uint64) *subject
 
-	requests, inFlight, failed atomic.Int64
-	injected                   [numFaults]atomic.Int64
+	requests, inFlight atomic.Int64
+	failed             atomic.Int64 // without an answer, with one that says so, or that broke off; not those that clm cancelled
+	injected           [numFaults]atomic.Int64
 }
 
 // The faults, in the order in which a random number chooses them.
@@ -71,13 +73,16 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := w.send(req)
 	if err != nil {
 		w.inFlight.Add(-1)
-		w.failed.Add(1)
+		if req.Context().Err() == nil {
+			w.failed.Add(1)
+		}
 		return nil, err
 	}
+	body := &countedBody{ReadCloser: resp.Body, wire: w, ctx: req.Context()}
 	if resp.StatusCode >= 400 {
-		w.failed.Add(1)
+		body.fail()
 	}
-	resp.Body = &countedBody{ReadCloser: resp.Body, left: func() { w.inFlight.Add(-1) }}
+	resp.Body = body
 	return resp, nil
 }
 
@@ -113,7 +118,7 @@ func (w *wire) send(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// choose decides by the seed, the turn, and how many requests it has made.
+// choose decides by the seed, the place, its turn, and how many requests that has made.
 func (w *wire) choose(req *http.Request) int {
 	f := w.opts.Faults
 	if f.total() == 0 || req.GetBody == nil {
@@ -127,12 +132,11 @@ func (w *wire) choose(req *http.Request) int {
 	if err != nil {
 		return noFault
 	}
-	number, turn := lastTag(b)
-	s := w.agent(number)
+	s := w.agent(lastTag(b))
 	if s == nil {
 		return noFault
 	}
-	at := rng(w.opts.Seed^0xfa17, number, turn<<16|uint64(s.asked.Add(1))&0xffff).Float64()
+	at := rng(w.opts.Seed^0xfa17, s.place, s.nth<<16|uint64(s.asked.Add(1))&0xffff).Float64()
 	for kind, share := range [numFaults]float64{f.Cut, f.RateLimit, f.Error, f.Slow, f.Garbage} {
 		if at < share {
 			if kind != faultSlow {
@@ -145,24 +149,19 @@ func (w *wire) choose(req *http.Request) int {
 	return noFault
 }
 
-// lastTag is the tag of the last prompt in a request.
-func lastTag(body []byte) (agent, turn uint64) {
+// lastTag is the agent in the tag of the last prompt of a request.
+func lastTag(body []byte) (agent uint64) {
 	i := bytes.LastIndex(body, []byte(askMark))
 	if i < 0 {
-		return 0, 0
+		return 0
 	}
-	n := &agent
 	for _, c := range body[i+len(askMark):] {
-		switch {
-		case c == '.':
-			n = &turn
-		case c < '0' || c > '9':
-			return agent, turn
-		default:
-			*n = *n*10 + uint64(c-'0')
+		if c < '0' || c > '9' {
+			break
 		}
+		agent = agent*10 + uint64(c-'0')
 	}
-	return agent, turn
+	return agent
 }
 
 func closeBody(r *http.Request) {
@@ -179,17 +178,33 @@ func plainResponse(req *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// countedBody notes when a response's body is closed.
+// countedBody notes when a response's body breaks off, and when it is closed.
 type countedBody struct {
 	io.ReadCloser
-	done atomic.Bool
-	left func()
+	wire         *wire
+	ctx          context.Context // of the request
+	done, failed atomic.Bool
+}
+
+func (b *countedBody) fail() {
+	if !b.failed.Swap(true) {
+		b.wire.failed.Add(1)
+	}
+}
+
+// Read implements [io.Reader].
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && b.ctx.Err() == nil && !b.done.Load() {
+		b.fail()
+	}
+	return n, err
 }
 
 // Close implements [io.Closer].
 func (b *countedBody) Close() error {
 	if !b.done.Swap(true) {
-		b.left()
+		b.wire.inFlight.Add(-1)
 	}
 	return b.ReadCloser.Close()
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"clm/actors/debug"
 	"clm/actors/metrics"
 	"clm/actors/stress"
+	"clm/config"
 )
 
 // stressFlags are those of `clm stress`.
@@ -56,8 +59,8 @@ func (p *Program) stressCommand() *cobra.Command {
 	s.StringVar(&f.o.Tools.Name, "tool", "", "call the tool `NAME`")
 	s.StringVar(&f.o.Tools.Args, "args", "", "its arguments, `JSON`; {tag} and {call} tell calls apart")
 	s.StringArrayVar(&f.files, "plugin", nil, "load the plugin `FILE`; repeatable")
-	s.IntVar(&f.o.Tokens, "tokens", 20, "`N` words an answer of the embedded model")
-	s.DurationVar(&f.o.Pace, "token-delay", 0, "`TIME` before each of its words")
+	s.IntVar(&f.o.Tokens, "tokens", 20, "`N` words an answer; a real model is asked for about as many")
+	s.DurationVar(&f.o.Pace, "token-delay", 0, "`TIME` before each word of the embedded model")
 	s.Float64Var(&f.o.Cancel, "cancel", 0, "cancel a `SHARE` of the turns at a random moment")
 	s.StringVar(&f.faults, "faults", "", "faults of the server: a `SHARE`, or cut=…,429=…,500=…,slow=…,garbage=…,slowby=TIME")
 	s.StringVar(&f.admit, "admit", "", "the engine runs at most `RUNNING`[:QUEUED] turns at once; QUEUED more wait, others are refused")
@@ -98,26 +101,26 @@ func (p *Program) stress(cmd *cobra.Command, f *stressFlags) error {
 	err = p.runStress(ctx, cmd, f, o)
 	cancel()
 	<-ended
-	if err == nil && got != nil {
-		return &exitError{status: signalStatus(got)}
+	if got != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		return &exitError{signalStatus(got), err}
 	}
 	return err
 }
 
 // runStress runs one load, the phases of a scenario, or a comparison.
 func (p *Program) runStress(ctx context.Context, cmd *cobra.Command, f *stressFlags, o stress.Options) error {
-	if f.compare != "" {
-		return p.compareStress(ctx, cmd, f, o)
+	phases, err := stressPhases(f, o)
+	if err != nil {
+		return usageError(err)
 	}
-	phases := []stress.Options{o}
-	if f.scenario != "" {
-		source, err := os.ReadFile(f.scenario)
-		if err != nil {
-			return usageError(fmt.Errorf("--scenario: %w", err))
+	if err := writable(f.out); err != nil {
+		return usageError(err)
+	}
+	if f.compare != "" {
+		if len(phases) > 1 {
+			return usageError(fmt.Errorf("--compare compares one load, and %s holds %d phases; give each a file of its own", f.scenario, len(phases)))
 		}
-		if phases, err = stress.Scenario(f.scenario, string(source), o); err != nil {
-			return usageError(err)
-		}
+		return p.compareStress(ctx, cmd, f, phases[0])
 	}
 	var errs []error
 	for i, o := range phases {
@@ -130,7 +133,8 @@ func (p *Program) runStress(ctx context.Context, cmd *cobra.Command, f *stressFl
 		if out != "" && len(phases) > 1 {
 			out = filepath.Join(out, fmt.Sprintf("phase-%d", i+1))
 		}
-		if err := p.stressReport(report, out, f.asJSON); err != nil {
+		p.clearProgress()
+		if err := p.stressReport(report, out, f.asJSON, report.HTML); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
 		if ctx.Err() != nil {
@@ -140,35 +144,100 @@ func (p *Program) runStress(ctx context.Context, cmd *cobra.Command, f *stressFl
 	return errors.Join(errs...)
 }
 
+// stressPhases are the loads that run one after the other.
+func stressPhases(f *stressFlags, o stress.Options) ([]stress.Options, error) {
+	phases := []stress.Options{o}
+	if f.scenario != "" {
+		source, err := os.ReadFile(f.scenario)
+		if err != nil {
+			return nil, fmt.Errorf("--scenario: %w", err)
+		}
+		if phases, err = stress.Scenario(f.scenario, string(source), o); err != nil {
+			return nil, err
+		}
+	}
+	if f.soak {
+		for i := range phases {
+			phases[i].Rounds = soakRounds
+			phases[i].Duration /= soakRounds
+		}
+	}
+	return phases, nil
+}
+
+// writable makes the folder of --out, and says before a run of hours whether its
+// report can be kept there.
+func writable(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	probe, err := os.CreateTemp(dir, ".report-*")
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
 // compareStress runs two builds, or one against two servers, in turn.
 func (p *Program) compareStress(ctx context.Context, cmd *cobra.Command, f *stressFlags, o stress.Options) error {
-	var a, b stress.Side
-	if strings.Contains(f.compare, "://") {
-		if o.Model.ID == "" {
-			return usageError(errors.New("--compare URL: the first server is -u, its model -m"))
-		}
-		other := o
-		other.Model.Connection.URL = f.compare
-		a, b = stress.Load(withoutPassword(o.Model.Connection.URL), o), stress.Load(withoutPassword(f.compare), other)
-	} else {
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("--compare: %w", err)
-		}
-		if _, err := os.Stat(f.compare); err != nil {
-			return usageError(fmt.Errorf("--compare: %w", err))
-		}
-		args := sameFlags(cmd)
-		a, b = stress.Build(self, args...), stress.Build(f.compare, args...)
-	}
-	c, err := stress.Compare(ctx, a, b, f.pairs, o.Seed, func(pair int) { p.say("%d of %d pairs", pair, f.pairs) })
+	a, b, err := p.sides(cmd, f, o)
 	if err != nil {
+		return usageError(err)
+	}
+	c, err := stress.Compare(ctx, a, b, f.pairs, o.Seed, func(pair int) {
+		p.clearProgress()
+		p.say("%d of %d pairs", pair, f.pairs)
+	})
+	p.clearProgress()
+	if c == nil {
 		return err
 	}
-	if f.asJSON {
-		return c.JSON(p.Stdout)
+	return errors.Join(err, p.stressReport(c, f.out, f.asJSON, nil))
+}
+
+// sides are what --compare compares. The other server gets the key that -u would
+// send there: none, unless --provider names whose it is.
+func (p *Program) sides(cmd *cobra.Command, f *stressFlags, o stress.Options) (a, b stress.Side, err error) {
+	if !strings.Contains(f.compare, "://") {
+		self, err := os.Executable()
+		if err != nil {
+			return a, b, fmt.Errorf("--compare: %w", err)
+		}
+		other, err := programPath(f.compare)
+		if err != nil {
+			return a, b, fmt.Errorf("--compare: %w", err)
+		}
+		args := sameFlags(cmd)
+		return stress.Build(self, args...), stress.Build(other, args...), nil
 	}
-	return c.Text(p.Stdout)
+	if o.Model.ID == "" {
+		return a, b, errors.New("--compare URL: the first server is -u, its model -m")
+	}
+	cfg, err := p.loadConfig(cmd)
+	if err != nil {
+		return a, b, err
+	}
+	t, err := cfg.Target(config.Choice{URL: f.compare, Provider: p.flags.provider})
+	if err != nil {
+		return a, b, fmt.Errorf("--compare: %w", err)
+	}
+	other := o
+	other.Model = model(t)
+	other.Model.ID = o.Model.ID
+	return stress.Load(withoutPassword(o.Model.Connection.URL), o), stress.Load(withoutPassword(t.URL), other), nil
+}
+
+// programPath finds another build: a file, or a program of PATH.
+func programPath(name string) (string, error) {
+	if _, err := os.Stat(name); err == nil {
+		if name, err = filepath.Abs(name); err != nil {
+			return "", err
+		}
+	}
+	return exec.LookPath(name)
 }
 
 // sameFlags are the flags of this run for another program, without those that
@@ -194,10 +263,8 @@ func sameFlags(cmd *cobra.Command) (args []string) {
 // else the embedded one is under load.
 func (p *Program) stressOptions(cmd *cobra.Command, f *stressFlags) (stress.Options, error) {
 	o := f.o
-	for name, v := range map[string]int{"agents": o.Agents, "tokens": o.Tokens} {
-		if v < 1 { // to the library 0 is the default
-			return o, fmt.Errorf("--%s is %d, must be at least 1", name, v)
-		}
+	if err := f.check(cmd); err != nil {
+		return o, err
 	}
 	var err error
 	if f.tools != "" {
@@ -211,11 +278,7 @@ func (p *Program) stressOptions(cmd *cobra.Command, f *stressFlags) (stress.Opti
 	if o.Faults, err = stress.ParseFaults(f.faults); err != nil {
 		return o, err
 	}
-	if f.soak {
-		o.Rounds = soakRounds
-		o.Duration /= soakRounds
-	}
-	if cmd.Flags().Changed("model") || p.flags.url != "" || p.flags.provider != "" {
+	if cmd.Flags().Changed("model") || cmd.Flags().Changed("agent") || p.flags.url != "" || p.flags.provider != "" {
 		cfg, err := p.loadConfig(cmd)
 		if err != nil {
 			return o, err
@@ -229,7 +292,7 @@ func (p *Program) stressOptions(cmd *cobra.Command, f *stressFlags) (stress.Opti
 		}
 		o.Model, o.System = model(t), cfg.SystemPrompt
 	}
-	if len(f.files) > 0 {
+	if len(f.files) > 0 || len(p.flags.plugins) > 0 {
 		if o.Toolset, err = p.pluginFiles(cmd.Context(), f.files); err != nil {
 			return o, err
 		}
@@ -247,6 +310,37 @@ func (p *Program) stressOptions(cmd *cobra.Command, f *stressFlags) (stress.Opti
 		o.Progress = p.stressProgress()
 	}
 	return o, nil
+}
+
+// check refuses what would be taken for something else, or do nothing without a
+// word.
+func (f *stressFlags) check(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	for name, v := range map[string]int{"agents": f.o.Agents, "tokens": f.o.Tokens} {
+		if v < 1 { // to the library 0 is the default
+			return fmt.Errorf("--%s is %d, must be at least 1", name, v)
+		}
+	}
+	if given("seed") && f.o.Seed == 0 {
+		return errors.New("--seed is 0, must be at least 1; leave it out for another one each time")
+	}
+	for _, name := range []string{"yes", "allow", "deny"} {
+		if given(name) {
+			return fmt.Errorf("--%s: clm stress asks for no permission, it calls the tools that --plugin or -p loads; leave the flag out", name)
+		}
+	}
+	for _, name := range []string{"tool", "args"} {
+		if given(name) && f.tools == "" && f.scenario == "" {
+			return fmt.Errorf("--%s: no turn calls a tool; say with --tools how many of them do", name)
+		}
+	}
+	switch {
+	case given("pairs") && f.compare == "":
+		return errors.New("--pairs is for a comparison; give --compare too")
+	case f.compare != "" && f.pairs < 2:
+		return fmt.Errorf("--pairs is %d, must be at least 2", f.pairs)
+	}
+	return nil
 }
 
 // serveProfiles serves what a run shows of itself.
@@ -318,15 +412,22 @@ func bar(share float64, width int) string {
 	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
 }
 
-// pluginFiles loads single files as a set of tools.
+// clearProgress removes the line that changes.
+func (p *Program) clearProgress() {
+	if p.colour(p.Stderr) {
+		fmt.Fprint(p.Stderr, "\r\x1b[K")
+	}
+}
+
+// pluginFiles loads the files of --plugin and what -p names as a set of tools.
 func (p *Program) pluginFiles(ctx context.Context, paths []string) (*actors.Toolset, error) {
-	o := actors.PluginOptions{Logger: p.log.Logger(), Version: version}
+	o := actors.PluginOptions{Dirs: p.dashP.dirs, Files: slices.Clone(p.dashP.files), Logger: p.log.Logger(), Version: version}
 	for _, path := range paths {
-		b, err := os.ReadFile(path)
+		f, err := readPluginFile("--plugin", path, "no .lua file; -p takes a folder")
 		if err != nil {
-			return nil, fmt.Errorf("--plugin: %w", err)
+			return nil, err
 		}
-		o.Files = append(o.Files, actors.PluginFile{Name: strings.TrimSuffix(filepath.Base(path), ".lua"), Source: string(b)})
+		o.Files = append(o.Files, f)
 	}
 	plugins, bad := actors.LoadPlugins(ctx, o)
 	for _, err := range bad {
@@ -335,27 +436,42 @@ func (p *Program) pluginFiles(ctx context.Context, paths []string) (*actors.Tool
 	return actors.NewToolset(plugins)
 }
 
-// stressReport writes the report to standard output and, with --out, to files.
-func (p *Program) stressReport(r *stress.Report, out string, asJSON bool) error {
-	if p.colour(p.Stderr) {
-		fmt.Fprint(p.Stderr, "\r\x1b[K")
+// report is what a run or a comparison found.
+type report interface {
+	Text(w io.Writer) error
+	JSON(w io.Writer) error
+}
+
+// stressReport writes a report to standard output and, with --out, to files: what
+// cannot be written to one is still written to the other.
+func (p *Program) stressReport(r report, out string, asJSON bool, page func(io.Writer) error) error {
+	show := r.Text
+	if asJSON {
+		show = r.JSON
 	}
-	if out != "" {
-		if err := os.MkdirAll(out, 0o755); err != nil {
+	shown := show(p.Stdout)
+	if out == "" {
+		return shown
+	}
+	forms := map[string]func(io.Writer) error{"report.txt": r.Text, "report.json": r.JSON}
+	if page != nil {
+		forms["report.html"] = page
+	}
+	return errors.Join(shown, writeForms(out, forms))
+}
+
+func writeForms(dir string, forms map[string]func(io.Writer) error) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	for name, form := range forms {
+		var b bytes.Buffer
+		if err := form(&b); err != nil {
+			return fmt.Errorf("--out: %s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
-		for name, form := range map[string]func(io.Writer) error{"report.txt": r.Text, "report.json": r.JSON, "report.html": r.HTML} {
-			var b bytes.Buffer
-			if err := form(&b); err != nil {
-				return fmt.Errorf("--out: %s: %w", name, err)
-			}
-			if err := os.WriteFile(filepath.Join(out, name), b.Bytes(), 0o644); err != nil {
-				return fmt.Errorf("--out: %w", err)
-			}
-		}
 	}
-	if asJSON {
-		return r.JSON(p.Stdout)
-	}
-	return r.Text(p.Stdout)
+	return nil
 }
