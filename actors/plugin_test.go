@@ -40,7 +40,7 @@ func TestABrokenVMIsRenewed(t *testing.T) {
 		if got["c1"] != "n=1" || !strings.Contains(got["c2"], "memory") || got["c3"] != "n=1" {
 			r.Errorf("results %q", got)
 		}
-		if n := notices(events); len(n) != 1 || !strings.Contains(n[0], "plugin p1: its Lua state was lost") {
+		if n := notices(events); len(n) != 1 || !strings.HasPrefix(n[0], "plugin p1: out of memory") || !strings.HasSuffix(n[0], ": its Lua state was lost") {
 			r.Errorf("notices %q", n)
 		}
 		if _, events := r.turn(b, lb, "go"); results(events)["d1"] != "n=1" || len(notices(events)) != 0 {

@@ -12,6 +12,7 @@ const (
 	DefaultCPU      = 30 * time.Second       // CPU of a call whose tool sets no timeout_ms
 	MaxInFlight     = 8                      // requests of one VM at a time
 	MaxRequests     = 128                    // requests of one call
+	MaxCalls        = 128                    // calls of other tools that one VM waits for at a time
 	MaxLiveTasks    = 1024                   // live children of one call
 	MaxWaitTasks    = 128                    // tasks in one wait
 )

@@ -230,6 +230,11 @@ func apiCall(a api) int {
 	default:
 		a.badArgument(2, "a table or a JSON text")
 	}
+	if a.v.calling >= MaxCalls { // each takes memory of the host's
+		return a.failed(fmt.Sprintf("too many calls: %d are in flight", MaxCalls))
+	}
+	a.v.calling++
+	defer func() { a.v.calling-- }()
 	return a.answered(a.t.await(want))
 }
 

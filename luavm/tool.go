@@ -189,7 +189,11 @@ func (c *Call) drop() {
 		v.walk()
 		v.trigger = max((v.limit-v.live)/2, minTrigger)
 		if v.live > most {
-			v.broken = fmt.Errorf("plugin %s: its last call was ended, and %d of %d bytes are still in use", v.program.name, v.live, v.limit)
+			why := "a call was ended"
+			if c.over.memory {
+				why = "out of memory"
+			}
+			v.broken = fmt.Errorf("plugin %s: %s, and %d of %d bytes are still in use", v.program.name, why, v.live, v.limit)
 		}
 	}
 }

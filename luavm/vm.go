@@ -47,7 +47,8 @@ type VM struct {
 	trigger    int64 // walk when alloc exceeds it
 	live       int64 // bytes reachable at the last walk
 	pinned     int64
-	inFlight   int
+	inFlight   int // requests
+	calling    int // clm.call that wait
 	rand       *stdlib.Rand
 	calls      []*Call // not ended
 	tools      []Tool

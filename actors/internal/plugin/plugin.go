@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -85,7 +84,7 @@ func (p *plugin) renew() {
 			return
 		}
 		if broken != nil && p.vm.Loaded() {
-			p.cfg.Notice(fmt.Sprintf("plugin %s: its Lua state was lost: %v", p.cfg.Program.Name(), broken))
+			p.cfg.Notice(broken.Error() + ": its Lua state was lost")
 		}
 		p.vm.Close()
 		p.vm = nil
