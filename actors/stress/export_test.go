@@ -1,6 +1,21 @@
 package stress
 
-import "time"
+import (
+	"time"
+
+	"clm/actors"
+)
+
+// FirstToken is when a turn that was due at some time has its first token, by
+// these events.
+func FirstToken(due time.Time, events ...actors.Event) time.Duration {
+	t := turnRun{run: &run{opts: &Options{}}, s: &subject{}, due: due}
+	for i, e := range events {
+		e.Seq = uint64(i + 1)
+		t.event(e)
+	}
+	return t.m.firstToken
+}
 
 // Usual is what a run takes for a usual turn after each of these.
 func Usual(guess time.Duration, turns []time.Duration) (after []time.Duration) {

@@ -5,11 +5,13 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"clm/actors"
+	"clm/actors/msg"
 	"clm/actors/stress"
 	"clm/llm"
 	"clm/llm/llmtest"
@@ -67,8 +69,47 @@ func TestUsualTurn(t *testing.T) {
 func TestFailedRequests(t *testing.T) {
 	for name, faults := range map[string]stress.Faults{"cut": {Cut: 1}, "500": {Error: 1}} {
 		r := run(t, stress.Options{Agents: 3, Seed: 13, Faults: faults})
+		kind := map[string]string{"cut": "broke off", "500": "HTTP 500"}[name]
+		if len(r.RequestErrors) != 1 || r.RequestErrors[0].Kind != kind || r.RequestErrors[0].Count != r.FailedReqs {
+			t.Errorf("%s: %v", name, r.RequestErrors)
+		}
 		if r.FailedReqs == 0 || r.FailedReqs != r.Injected[name] || r.FailedReqs != r.Requests {
 			t.Errorf("%s: %d of %d requests failed, %v were injected", name, r.FailedReqs, r.Requests, r.Injected)
+		}
+	}
+}
+
+// A prompt without a tag meets faults, too.
+func TestFaultsWithAnotherPrompt(t *testing.T) {
+	s := httptest.NewServer(llmtest.Demo{})
+	defer s.Close()
+	r := run(t, stress.Options{
+		Agents: 3, Seed: 15, Prompt: "hi", Faults: stress.Faults{Cut: 1},
+		Model: actors.Model{Connection: llm.Connection{URL: s.URL + "/v1"}, ID: "demo", ContextSize: 8192},
+	})
+	if r.Injected["cut"] != 3 || r.Turns.Failed != 3 {
+		t.Errorf("%v, %+v", r.Injected, r.Turns)
+	}
+}
+
+// What a plugin takes to be loaded is not the server's time until the first
+// token: of an answer that only calls, that is when the calls have come.
+func TestFirstToken(t *testing.T) {
+	due := time.Now()
+	at := func(ms int, data msg.EventData) actors.Event {
+		return actors.Event{Time: due.Add(time.Duration(ms) * time.Millisecond), Data: data}
+	}
+	call := llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "1", Name: "t"}}}
+	for name, c := range map[string]struct {
+		events []actors.Event
+		want   int
+	}{
+		"calls": {[]actors.Event{at(1, msg.StateChanged{}), at(5, msg.MessageAdded{Message: call}), at(90, msg.ToolBegin{})}, 5},
+		"text":  {[]actors.Event{at(3, msg.Text{Text: "x"}), at(5, msg.MessageAdded{Message: call})}, 3},
+		"none":  {[]actors.Event{at(3, msg.MessageAdded{Message: llm.Message{Role: llm.RoleUser, Content: "x"}})}, 0},
+	} {
+		if got := stress.FirstToken(due, c.events...); got != time.Duration(c.want)*time.Millisecond {
+			t.Errorf("%s: after %v, want %d ms", name, got, c.want)
 		}
 	}
 }

@@ -34,10 +34,11 @@ type Report struct {
 	Admission    Summary `json:"admission"` // of turns that waited until the engine let them begin
 	Admitted     Summary `json:"admitted"`  // from when it did, or at once, to the end; with an engine that has turns wait
 
-	Errors   []ErrorCount     `json:"errors,omitempty"` // of failed turns, by kind
-	Refused  map[string]int64 `json:"refused,omitempty"`
-	Injected map[string]int64 `json:"injected,omitempty"` // faults, by kind
-	Waits    Waits            `json:"waits"`
+	Errors        []ErrorCount     `json:"errors,omitempty"`         // of failed turns, by kind
+	RequestErrors []ErrorCount     `json:"request_errors,omitempty"` // of failed requests, those that were made again too
+	Refused       map[string]int64 `json:"refused,omitempty"`
+	Injected      map[string]int64 `json:"injected,omitempty"` // faults, by kind
+	Waits         Waits            `json:"waits"`
 
 	Memory     Memory         `json:"memory"`
 	Goroutines GoroutineCount `json:"goroutines"`
@@ -225,7 +226,7 @@ func describe(o *Options) []Setting {
 	add("tools", fmt.Sprintf("%g of turns, %d call(s)%s", o.Tools.Share, o.Tools.Calls, map[bool]string{true: " in a chain"}[o.Tools.Chain]), o.Tools.Share > 0)
 	add("model", fmt.Sprintf("embedded, %d words, pace %v", o.Tokens, o.Pace), o.Model.ID == "")
 	add("model", o.Model.ID, o.Model.ID != "")
-	add("server", hostOf(o.Model.Connection.URL), o.Model.ID != "")
+	add("server", hostOf(o.Model.Connection.URL), o.Model.ID != "" && o.Model.Connection.URL != "")
 	add("cancel", o.Cancel, o.Cancel > 0)
 	add("churn", o.Churn, o.Churn > 0)
 	f := o.Faults
@@ -285,7 +286,8 @@ func (r *run) fill(report *Report) {
 	report.System = System{runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0)}
 	report.Turns = Turns{All: t.turns, Done: t.done, Failed: t.failed, Canceled: t.canceled, Cut: t.cut, Ceiling: t.ceiling, Unstarted: s.unstarted.Load()}
 	report.Calls = Calls{t.calls, t.failedCalls}
-	report.Requests, report.FailedReqs = r.wire.requests.Load(), r.wire.failed.Load()
+	report.Requests = r.wire.requests.Load()
+	report.FailedReqs, report.RequestErrors = r.wire.failures()
 	report.Tokens = Tokens{t.input, t.output}
 	per := func(n int64) float64 { return float64(n) / max(report.Elapsed, 1e-9) }
 	report.Rates = Rates{per(t.turns), per(t.calls), per(report.Requests), per(t.output)}

@@ -344,26 +344,28 @@ func (l *load) ramp(ctx context.Context) {
 				return
 			}
 		}
-		if ctx.Err() != nil || !l.enter() {
+		if ctx.Err() != nil {
 			return
 		}
+		l.enter(l.places.Add(1), 0, 0)
 	}
 }
 
-// enter spawns an agent and has it wait for its first turn.
-func (l *load) enter() bool {
-	s, err := l.spawn(l.places.Add(1), 0)
+// enter spawns an agent and has it wait for its first turn. Others at its place
+// have made nth turns, and made in this round.
+func (l *load) enter(place, nth uint64, made int) {
+	s, err := l.spawn(place, nth)
 	switch {
 	case err == nil:
+		s.made = made
 		l.pool <- s
-		return true
+		return
 	case errors.Is(err, actors.ErrOverloaded):
 		l.stats.refuse("agents")
 	default:
 		l.violate(0, 0, "an agent could not be spawned: "+err.Error())
 	}
 	l.leftOne()
-	return true
 }
 
 // one makes a turn and says when the agent is free again.
@@ -380,14 +382,8 @@ func (l *load) one(s *subject, due time.Time) {
 		l.endMu.Unlock()
 		l.leftOne()
 	case p.leave:
-		made := s.made
 		l.leave(s)
-		if next, err := l.spawn(s.place, s.nth); err == nil {
-			next.made = made
-			l.pool <- next
-		} else {
-			l.leftOne()
-		}
+		l.enter(s.place, s.nth, s.made)
 	case p.think > 0:
 		l.pause(s, p.think)
 	default:

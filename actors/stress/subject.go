@@ -178,8 +178,6 @@ func (t *turnRun) event(e actors.Event) {
 		t.state(d.State, e.Time)
 	case msg.Text, msg.Reasoning:
 		t.first(e.Time)
-	case msg.ToolBegin:
-		t.first(e.Time)
 	case msg.ToolResult:
 		t.toolResult(d)
 	case msg.UsageReported:
@@ -193,6 +191,9 @@ func (t *turnRun) event(e actors.Event) {
 		}
 		t.m.waits++
 	case msg.MessageAdded:
+		if len(d.Message.ToolCalls) > 0 { // they are told when all have come; when they begin, plugins have been loaded
+			t.first(e.Time)
+		}
 		if why := t.s.pairs.add(d.Message); why != "" {
 			t.wrong("%s", why)
 		}

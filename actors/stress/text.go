@@ -48,8 +48,11 @@ func (r *Report) outcome(b *strings.Builder) {
 	if r.Calls.All > 0 {
 		fmt.Fprintf(b, "calls     %d, %d failed\n", r.Calls.All, r.Calls.Failed)
 	}
+	for _, e := range r.RequestErrors {
+		fmt.Fprintf(b, "request   %s\n", e)
+	}
 	for _, e := range r.Errors {
-		fmt.Fprintf(b, "error     %s: %d, like: %s\n", e.Kind, e.Count, oneLine(e.Example, 100))
+		fmt.Fprintf(b, "error     %s\n", e)
 	}
 	for _, why := range sortedKeys(r.Refused) {
 		fmt.Fprintf(b, "refused   %s: %d\n", why, r.Refused[why])
@@ -78,6 +81,13 @@ func (r *Report) latencies(b *strings.Builder) {
 		}
 	}
 	_ = t.Flush() // into a string
+}
+
+func (e ErrorCount) String() string {
+	if e.Example == "" {
+		return fmt.Sprintf("%s: %d", e.Kind, e.Count)
+	}
+	return fmt.Sprintf("%s: %d, like: %s", e.Kind, e.Count, oneLine(e.Example, 100))
 }
 
 type row struct {

@@ -2,12 +2,16 @@ package stress
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -23,8 +27,37 @@ type wire struct {
 	agent func(number uint64) *subject
 
 	requests, inFlight atomic.Int64
-	failed             atomic.Int64 // without an answer, with one that says so, or that broke off; not those that clm cancelled
+	untagged           atomic.Uint64 // requests in which no agent's tag was found
 	injected           [numFaults]atomic.Int64
+
+	mu     sync.Mutex
+	failed []ErrorCount // of requests, by kind; not those that clm cancelled
+}
+
+// fail counts a request without an answer, with one that says so, or with one
+// that broke off.
+func (w *wire) fail(kind, example string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.failed {
+		if w.failed[i].Kind == kind {
+			w.failed[i].Count++
+			return
+		}
+	}
+	w.failed = append(w.failed, ErrorCount{kind, 1, example})
+}
+
+// failures are all those, and their kinds, the most frequent first.
+func (w *wire) failures() (all int64, kinds []ErrorCount) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.failed {
+		all += f.Count
+	}
+	kinds = slices.Clone(w.failed)
+	slices.SortStableFunc(kinds, func(a, b ErrorCount) int { return cmp.Compare(b.Count, a.Count) })
+	return all, kinds
 }
 
 // The faults, in the order in which a random number chooses them.
@@ -74,13 +107,14 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		w.inFlight.Add(-1)
 		if req.Context().Err() == nil {
-			w.failed.Add(1)
+			w.fail("no answer", err.Error())
 		}
 		return nil, err
 	}
 	body := &countedBody{ReadCloser: resp.Body, wire: w, ctx: req.Context()}
 	if resp.StatusCode >= 400 {
-		body.fail()
+		body.failed.Store(true)
+		w.fail(fmt.Sprintf("HTTP %d", resp.StatusCode), "")
 	}
 	resp.Body = body
 	return resp, nil
@@ -132,14 +166,19 @@ func (w *wire) choose(req *http.Request) int {
 	if err != nil {
 		return noFault
 	}
+	var at float64
 	s := w.agent(lastTag(b))
-	if s == nil {
+	switch {
+	case s != nil:
+		at = rng(w.opts.Seed^0xfa17, s.place, s.nth<<16|uint64(s.asked.Add(1))&0xffff).Float64()
+	case w.opts.Model.ID != "": // the prompt is somebody's, or has left the conversation
+		at = rng(w.opts.Seed^0xfa17, 0, w.untagged.Add(1)).Float64()
+	default: // nobody is left to note the fault
 		return noFault
 	}
-	at := rng(w.opts.Seed^0xfa17, s.place, s.nth<<16|uint64(s.asked.Add(1))&0xffff).Float64()
 	for kind, share := range [numFaults]float64{f.Cut, f.RateLimit, f.Error, f.Slow, f.Garbage} {
 		if at < share {
-			if kind != faultSlow {
+			if s != nil && kind != faultSlow {
 				s.faulted.Store(true)
 			}
 			return kind
@@ -186,17 +225,11 @@ type countedBody struct {
 	done, failed atomic.Bool
 }
 
-func (b *countedBody) fail() {
-	if !b.failed.Swap(true) {
-		b.wire.failed.Add(1)
-	}
-}
-
 // Read implements [io.Reader].
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && b.ctx.Err() == nil && !b.done.Load() {
-		b.fail()
+	if err != nil && err != io.EOF && b.ctx.Err() == nil && !b.done.Load() && !b.failed.Swap(true) {
+		b.wire.fail("broke off", err.Error())
 	}
 	return n, err
 }
