@@ -221,7 +221,7 @@ func describe(o *Options) []Setting {
 	add("duration of a round", o.Duration, o.Duration > 0 && o.Rounds > 1)
 	add("ramp", o.Ramp, o.Ramp > 0)
 	add("loop", fmt.Sprintf("open, %g turns/s", o.Rate), o.Rate > 0)
-	add("loop", fmt.Sprintf("closed, %d in flight", o.Concurrency), o.Rate == 0)
+	add("loop", fmt.Sprintf("closed, %d in flight", min(o.Concurrency, o.Agents)), o.Rate == 0)
 	add("think", o.Think, o.Think > 0)
 	add("tools", fmt.Sprintf("%g of turns, %d call(s)%s", o.Tools.Share, o.Tools.Calls, map[bool]string{true: " in a chain"}[o.Tools.Chain]), o.Tools.Share > 0)
 	add("model", fmt.Sprintf("embedded, %d words, pace %v", o.Tokens, o.Pace), o.Model.ID == "")

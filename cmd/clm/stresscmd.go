@@ -290,6 +290,9 @@ func (p *Program) stressOptions(cmd *cobra.Command, f *stressFlags) (stress.Opti
 		if t.Model == "" {
 			return o, errors.New("name the model with -m")
 		}
+		if o.Pace > 0 {
+			return o, errors.New("--token-delay is for the embedded model, and -m, -u, -a or --provider names another; leave it out")
+		}
 		o.Model, o.System = model(t), cfg.SystemPrompt
 	}
 	if len(f.files) > 0 || len(p.flags.plugins) > 0 {
