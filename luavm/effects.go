@@ -196,7 +196,7 @@ func apiSleep(a api) int {
 
 func apiReadFile(a api) int {
 	path := a.str(1)
-	if problem := checkPath(path); problem != "" {
+	if problem := a.checkPath(path); problem != "" {
 		return a.failed(problem)
 	}
 	return a.answered(a.t.await(ReadFile{Path: path, MaxBytes: a.v.free()}))
@@ -204,7 +204,7 @@ func apiReadFile(a api) int {
 
 func apiWriteFile(a api) int {
 	path, content := a.str(1), a.str(2)
-	if problem := checkPath(path); problem != "" {
+	if problem := a.checkPath(path); problem != "" {
 		return a.failed(problem)
 	}
 	if in := a.t.await(WriteFile{Path: path, Content: content}); in.Err != "" {
@@ -289,7 +289,15 @@ func (a api) str(n int) string {
 	return s
 }
 
-func checkPath(p string) (problem string) {
+// checkPath says why a file may not be asked for. At load time no wall limit ends a loop of file accesses, which are
+// no time of the plugin's.
+func (a api) checkPath(p string) (problem string) {
+	if a.c.loading {
+		if a.c.accesses >= MaxLoadFiles {
+			return fmt.Sprintf("too many file accesses: load-time code may make %d", MaxLoadFiles)
+		}
+		a.c.accesses++
+	}
 	switch {
 	case p == "":
 		return "the path is empty"
