@@ -116,7 +116,10 @@ func (p *Program) toolRun(cmd *cobra.Command, args []string) error {
 	}
 	signals, stopSignals := p.notify()
 	defer stopSignals()
-	s := &toolSink{plainSink: newPlainSink(plainText{io.Discard}, p.Stderr, p.colour(p.Stderr))}
+	s := &toolSink{
+		plainSink: newPlainSink(plainText{io.Discard}, p.Stderr, p.colour(p.Stderr)),
+		enough:    func() { _ = c.agent.Cancel() }, // no turn: it has ended by itself
+	}
 	r := &runner{c: c, out: s, signals: signals}
 	err = p.runTool(cmd.Context(), c, r, args[0], text)
 	if err == nil && s.result != nil {
@@ -193,17 +196,22 @@ func (p *Program) toolArgs(args []string) (string, error) {
 	return b.String(), nil
 }
 
-// toolSink keeps a tool's result and shows the rest.
+// toolSink keeps a tool's result and shows what comes before it.
 type toolSink struct {
 	*plainSink
+	enough func() // ends the turn: what the model says of the result is not wanted
 	result *msg.ToolResult
 }
 
 func (s *toolSink) event(e actors.Event) error {
+	if s.result != nil {
+		return nil
+	}
 	switch d := e.Data.(type) {
 	case msg.ToolResult:
 		s.result = &d
 		s.note("%s", d.Duration.Round(10*time.Microsecond))
+		s.enough()
 		return nil
 	case msg.Text, msg.UsageReported, msg.ToolBegin, msg.Finished:
 		return nil

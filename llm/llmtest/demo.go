@@ -16,9 +16,14 @@ import (
 // lines are parallel calls. It reports their results. The zero value is ready,
 // holds nothing, and may be shared by any number of agents.
 type Demo struct {
-	// Pace is the time before each word; 0 sends them at once.
+	// Pace is the time before each word; 0 sends them at once. After the first
+	// hundred, the rest of a long answer comes at once.
 	Pace time.Duration
 }
+
+// demoPaced is how many words of an answer are paced: nobody waits minutes to
+// have the long result of a tool repeated.
+const demoPaced = 100
 
 // demoModels is the answer to GET …/models.
 const demoModels = `{"object":"list","data":[{"id":"demo","object":"model","context_length":32768}]}`
@@ -56,13 +61,16 @@ func demoFault(err error) string {
 
 // play sends an answer; it stops when the client leaves.
 func (d Demo) play(p *player, a demoAnswer, requestBytes int) {
-	out := 0
+	out, words := 0, 0
 	for word := range strings.SplitAfterSeq(a.text, " ") {
 		if word == "" {
 			continue
 		}
-		if a.slow > 0 {
+		switch words++; {
+		case a.slow > 0:
 			p.pace = a.slow
+		case words > demoPaced:
+			p.pace = 0
 		}
 		if !p.chunk(delta{member: "content", text: word}) {
 			return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -116,6 +117,30 @@ func TestDemoReportsResults(t *testing.T) {
 	if got, want := demoAsk(t, nil, image), "I got 1 attached file(s), but I cannot see. You said: see"; got != want {
 		t.Errorf("image: got %q, want %q", got, want)
 	}
+}
+
+// A tool's long result is repeated in a moment.
+func TestDemoPacesTheBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := NewTransport(Demo{Pace: 10 * time.Millisecond})
+		defer rt.Wait()
+		for words, want := range map[int]time.Duration{10: 100 * time.Millisecond, 30_000: time.Second} {
+			start := time.Now()
+			body, _ := json.Marshal(object{"stream": true, "messages": []any{object{"role": "tool", "content": strings.Repeat("x ", words-2)}}})
+			resp, err := post(t.Context(), rt, "http://demo/v1/chat/completions", string(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if n := strings.Count(string(b), `"content"`); err != nil || n < words {
+				t.Errorf("%d words of %d, %v", n, words, err)
+			}
+			if took := time.Since(start); took < want || took > want+100*time.Millisecond {
+				t.Errorf("%d words took %v, want about %v", words, took, want)
+			}
+		}
+	})
 }
 
 func TestDemoIsSlowOnDemand(t *testing.T) {
