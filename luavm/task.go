@@ -30,7 +30,7 @@ type Call struct {
 	lastID   int
 	ends     int // order of the tasks' ends
 	requests int
-	accesses int // of files, at load time
+	accesses int     // of files, at load time
 	failed   []*Task // ended by an error, in order of their ends
 	done     bool    // ctx:complete or ctx:fail was called
 	result   *Result
