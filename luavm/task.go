@@ -114,7 +114,10 @@ func (t *Task) ID() int { return t.id }
 func (t *Task) Step(ctx context.Context, in Answer) Yield {
 	c, v := t.call, t.call.vm
 	v.acquire()
-	defer v.release()
+	defer func() {
+		v.long = nil
+		v.release()
+	}()
 	v.serveKills()
 	if t.ended {
 		return t.lastYield(Yield{Done: true})

@@ -76,7 +76,7 @@ func New(p *Program, o Options) *VM {
 	return v
 }
 
-// OnLong sets what a Step calls, on its goroutine, when it is no short one: after some 10,000 instructions, before what
+// OnLong sets what the next Step calls, on its goroutine, when it is no short one: after some 10,000 instructions, before what
 // else takes as long, and before it lets others run. Until then it waits for nothing, so that the host may let other
 // work wait for its end.
 func (v *VM) OnLong(f func()) {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"go.uber.org/goleak"
 
@@ -588,5 +589,24 @@ func TestOnLong(t *testing.T) {
 		if !y.Done || y.Result.Failed || got != c.want {
 			t.Errorf("%s: %+v, told %d times, want %d", name, y.Result, got, c.want)
 		}
+		if v.Call("t", "").Main().Step(t.Context(), luavm.Answer{}); got != c.want {
+			t.Errorf("%s: what one Step was to call is called by the next", name)
+		}
 	}
+}
+
+// A VM holds nothing of a host's call that is over: it outlives thousands of them.
+func TestOnLongIsLetGo(t *testing.T) {
+	v := load(t, luavm.Options{}, register("t", `ctx:complete("x")`))
+	held := func() weak.Pointer[[64]byte] {
+		x := new([64]byte)
+		v.OnLong(func() { x[0]++ })
+		v.Call("t", "").Main().Step(t.Context(), luavm.Answer{})
+		return weak.Make(x)
+	}()
+	runtime.GC()
+	if held.Value() != nil {
+		t.Error("what a Step was to call is held after it")
+	}
+	runtime.KeepAlive(v)
 }
