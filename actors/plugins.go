@@ -259,7 +259,7 @@ func access(w luavm.Want, path string) luavm.Answer {
 		}
 		return luavm.Answer{Text: string(b)}
 	case luavm.WriteFile:
-		if err := files.Write(path, []byte(w.Content)); err != nil {
+		if err := files.Write(path, w.Content); err != nil {
 			return luavm.Answer{Err: err.Error()}
 		}
 	}

@@ -13,6 +13,7 @@ const (
 	MaxInFlight     = 8                      // requests of one VM at a time
 	MaxRequests     = 128                    // requests of one call
 	MaxCalls        = 128                    // calls of other tools that one VM waits for at a time
+	MaxCallArgs     = 2 << 20                // bytes of their arguments
 	MaxLoadFiles    = 128                    // file accesses of the load-time code
 	MaxLiveTasks    = 1024                   // live children of one call
 	MaxWaitTasks    = 128                    // tasks in one wait

@@ -54,7 +54,7 @@ func (a api) request(method, target, body string, headers lua.LValue) int {
 	}
 	slices.SortFunc(hs, func(x, y Header) int { return cmp.Compare(x.Name, y.Name) })
 	want := HTTP{Method: method, URL: target, Headers: hs, Body: body, Tool: a.c.tool}
-	want.MaxBody = a.v.free() / int64(a.v.inFlight+1)
+	want.MaxBody = a.share()
 	a.c.requests++
 	in := a.inFlight(want)
 	if in.Err != "" {
@@ -165,6 +165,10 @@ func (v *VM) free() int64 {
 	return max(v.limit-v.live-v.alloc, 0)
 }
 
+// share is how many bytes one more answer may have: the host holds it, and those that others wait for, until this VM
+// has time for them. Answers that fit the free memory together all get as much as they need.
+func (a api) share() int64 { return a.v.free() / int64(a.v.inFlight+a.v.reading+1) }
+
 // foreign takes a text from outside into the VM; not ok: it does not fit.
 func (a api) foreign(s string) (lua.LValue, bool) {
 	n := int64(len(s)) + slotBytes
@@ -199,7 +203,10 @@ func apiReadFile(a api) int {
 	if problem := a.checkPath(path); problem != "" {
 		return a.failed(problem)
 	}
-	return a.answered(a.t.await(ReadFile{Path: path, MaxBytes: a.v.free()}))
+	want := ReadFile{Path: path, MaxBytes: a.share()}
+	a.v.reading++
+	defer func() { a.v.reading-- }()
+	return a.answered(a.t.await(want))
 }
 
 func apiWriteFile(a api) int {
@@ -230,11 +237,19 @@ func apiCall(a api) int {
 	default:
 		a.badArgument(2, "a table or a JSON text")
 	}
-	if a.v.calling >= MaxCalls { // each takes memory of the host's
+	if a.v.calling >= MaxCalls { // each takes memory of the host's, and its arguments many times their size
 		return a.failed(fmt.Sprintf("too many calls: %d are in flight", MaxCalls))
 	}
+	size := len(want.Args)
+	if a.v.callArgs+size > MaxCallArgs {
+		return a.failed(fmt.Sprintf("the arguments of the calls in flight have %d bytes, more than %d", a.v.callArgs+size, MaxCallArgs))
+	}
 	a.v.calling++
-	defer func() { a.v.calling-- }()
+	a.v.callArgs += size
+	defer func() {
+		a.v.calling--
+		a.v.callArgs -= size
+	}()
 	return a.answered(a.t.await(want))
 }
 

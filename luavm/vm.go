@@ -48,7 +48,9 @@ type VM struct {
 	live       int64 // bytes reachable at the last walk
 	pinned     int64
 	inFlight   int // requests
+	reading    int // files
 	calling    int // clm.call that wait
+	callArgs   int // bytes of their arguments
 	rand       *stdlib.Rand
 	calls      []*Call // not ended
 	tools      []Tool

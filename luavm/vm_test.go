@@ -341,6 +341,34 @@ func TestFullWhenEnded(t *testing.T) {
 	}
 }
 
+// What the host may hold for a plugin that waits for many answers at once grows with the logarithm of their number.
+func TestAnswersShareTheMemory(t *testing.T) {
+	v := load(t, luavm.Options{}, register("t", `for i = 1, 1000 do
+			clm.spawn(function() if i % 100 == 0 then return http.get("http://x/") end return clm.read_file("big") end)
+		end clm.sleep(1)`), register("one", `clm.read_file("big") ctx:complete("x")`))
+	c := v.Call("t", "")
+	var sum int64
+	spawned := c.Main().Step(bg, luavm.Answer{}).Spawned
+	for _, task := range spawned {
+		switch w := task.Step(bg, luavm.Answer{}).Want.(type) {
+		case luavm.ReadFile:
+			sum += w.MaxBytes
+		case luavm.HTTP:
+			sum += w.MaxBody
+		}
+	}
+	if len(spawned) != 1000 || sum > 8*luavm.DefaultMemory {
+		t.Errorf("%d answers may have %d bytes together", len(spawned), sum)
+	}
+	c.Main().Kill("x")
+	one := v.Call("one", "").Main()
+	defer one.Kill("x")
+	y := one.Step(bg, luavm.Answer{})
+	if w, ok := y.Want.(luavm.ReadFile); !ok || w.MaxBytes < luavm.DefaultMemory*9/10 {
+		t.Errorf("afterwards: %+v", y.Want)
+	}
+}
+
 func TestBrokenByMemory(t *testing.T) {
 	v := load(t, luavm.Options{}, register("keep", `hoard = {} for i = 1, 1e9 do hoard[i] = { i } end`),
 		register("spend", `local hoard = {} for i = 1, 1e9 do hoard[i] = { i } end`), helloPlugin)

@@ -38,7 +38,7 @@ func (s *Set) writeFile() tool.Tool {
 				err = s.asShown(call.Args, real)
 			}
 			if err == nil {
-				err = files.Write(real, []byte(*args.Content))
+				err = files.Write(real, *args.Content)
 			}
 			if err != nil {
 				return tool.Result{}, err

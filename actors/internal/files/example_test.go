@@ -15,7 +15,7 @@ func ExamplePolicy() {
 		real, class, _ := p.Check(path, files.OpWrite)
 		fmt.Println(path, class)
 		if class == files.Free {
-			fmt.Println(files.Write(real, []byte("milk")))
+			fmt.Println(files.Write(real, "milk"))
 		}
 	}
 	// Output:

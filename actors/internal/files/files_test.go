@@ -172,7 +172,7 @@ func TestReadWrite(t *testing.T) {
 	dir := tree(t)
 	path := filepath.Join(dir, "ws/a")
 	binary := append(bytes.Repeat([]byte{0, 255, '\r', '\n'}, 1000), 'x')
-	must(t, Write(path, binary))
+	must(t, Write(path, string(binary)))
 	got, err := Read(path, 1<<20)
 	if err != nil || !bytes.Equal(got, binary) {
 		t.Errorf("the bytes changed: %d, %v", len(got), err)
@@ -183,9 +183,9 @@ func TestReadWrite(t *testing.T) {
 	if _, err := Read(path, 4000); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("too large: got %v", err)
 	}
-	must(t, Write(filepath.Join(dir, "ws/new/deep/file"), nil))
+	must(t, Write(filepath.Join(dir, "ws/new/deep/file"), ""))
 	must(t, os.Chmod(path, 0o400))
-	if err := Write(path, nil); err == nil || !strings.Contains(err.Error(), "read-only") {
+	if err := Write(path, ""); err == nil || !strings.Contains(err.Error(), "read-only") {
 		t.Errorf("read-only: got %v", err)
 	}
 	entries, _ := os.ReadDir(dir + "/ws")
@@ -209,7 +209,7 @@ func TestLinkPutInLater(t *testing.T) {
 		must(t, err)
 		must(t, os.RemoveAll(filepath.Join(dir, swap)))
 		must(t, os.Symlink(filepath.Join(dir, "out"), filepath.Join(dir, swap)))
-		for what, err := range map[string]error{"write": Write(real, []byte("x")), "read": second(Read(real, 9))} {
+		for what, err := range map[string]error{"write": Write(real, "x"), "read": second(Read(real, 9))} {
 			if err == nil || !strings.Contains(err.Error(), "link") {
 				t.Errorf("%s %s: got %v", what, swap, err)
 			}
@@ -224,7 +224,7 @@ func second(_ []byte, err error) error { return err }
 
 func TestWriteIsOneStep(t *testing.T) {
 	path := filepath.Join(tree(t), "ws/a")
-	must(t, Write(path, bytes.Repeat([]byte("0"), 100_000)))
+	must(t, Write(path, strings.Repeat("0", 100_000)))
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -233,7 +233,7 @@ func TestWriteIsOneStep(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				if err := Write(path, bytes.Repeat([]byte{'0' + i%10}, 100_000)); err != nil {
+				if err := Write(path, string(bytes.Repeat([]byte{'0' + i%10}, 100_000))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -261,7 +261,7 @@ func TestNoFile(t *testing.T) {
 		if want == "no such file" {
 			continue
 		}
-		if err := Write(path, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Write(path, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("write %s: got %v, want %s", path, err, want)
 		}
 	}

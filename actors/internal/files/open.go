@@ -104,7 +104,7 @@ func content(f *os.File, size, max int64) ([]byte, error) {
 
 // Write replaces the file at a resolved path with data, or makes it and the
 // folders above it. The data is on the disk before the name points to it.
-func Write(real string, data []byte) error {
+func Write(real, data string) error {
 	dir, base, err := openParent(real)
 	if err != nil {
 		return err
@@ -143,8 +143,8 @@ func Write(real string, data []byte) error {
 
 // fill writes and closes f, with the mode and, where it may, the owner of the
 // file that it replaces.
-func fill(f *os.File, old fs.FileInfo, data []byte) error {
-	_, err := f.Write(data)
+func fill(f *os.File, old fs.FileInfo, data string) error {
+	_, err := f.WriteString(data) // without a copy, unlike a conversion
 	if old != nil && err == nil {
 		keepOwner(f, old)
 		err = f.Chmod(old.Mode().Perm())
