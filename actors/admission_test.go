@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"clm/actors"
 	"clm/actors/msg"
 	"clm/llm/llmtest"
@@ -413,5 +415,42 @@ func TestQueueForMemoryEnds(t *testing.T) {
 				c.wantLoad(0, 0, 3)
 			})
 		})
+	}
+}
+
+// A notification that nobody would hear the refusal of, as that of a job's end, is
+// not lost when no turn may begin: it joins the next one.
+func TestNotificationThatIsRefused(t *testing.T) {
+	system := actor.NewActorSystem(silent...)
+	defer system.Shutdown()
+	r := newRig(t, actors.Options{System: system, MaxTurns: 1})
+	r.model.Reply = func(q *llmtest.Request) string {
+		if strings.Contains(string(q.Body), "keep busy") {
+			return "!hang\n"
+		}
+		return ok
+	}
+	defer r.close()
+	busy, lb := r.spawn(actors.AgentOptions{})
+	n, err := busy.Submit("keep busy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, l := r.spawn(actors.AgentOptions{})
+	if err := a.Notify("said by who hears"); !errors.Is(err, actors.ErrOverloaded) {
+		t.Errorf("a notification was accepted: %v", err)
+	}
+	system.Root.Send(a.PID(), msg.Notify{Text: "the job has ended"})
+	if e, err := l.Next(t.Context()); err != nil || !strings.Contains(fmt.Sprint(e.Data), "joins the next one") {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if err := busy.Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	r.end(lb, n)
+	r.turn(a, l, "and?")
+	h, err := a.History()
+	if err != nil || len(h) != 3 || h[0].Content != "the job has ended" || h[1].Content != "and?" {
+		t.Errorf("%+v, %v", h, err)
 	}
 }

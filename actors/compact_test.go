@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"clm/actors"
 	"clm/actors/msg"
@@ -180,6 +181,7 @@ func TestContextSizeIsLearnedLater(t *testing.T) {
 		if n, err = first.Submit("wait"); err != nil {
 			r.Fatal(err)
 		}
+		synctest.Wait() // the request hangs
 		if err := errors.Join(first.Cancel(), busy.Cancel()); err != nil {
 			r.Fatal(err)
 		}

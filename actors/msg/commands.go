@@ -25,7 +25,8 @@ type Steer struct{ Text string }
 
 // Notify gives an agent text from outside its conversation: submitted when
 // idle, folded with others into one follow-up turn when busy. Answered by
-// [Accepted] or [Rejected].
+// [Accepted] or [Rejected]; without a sender, it joins the next turn instead of
+// being rejected.
 type Notify struct{ Text string }
 
 // Cancel ends the turn in flight; if it names one, that one only, so that it

@@ -347,10 +347,17 @@ func (a *agent) notify(n *family.Node, c actor.Context, text string) any {
 		a.notes = append(a.notes, text)
 		return msg.Accepted{}
 	}
-	if r, ok := a.submit(n, c, llm.Message{Role: llm.RoleUser, Content: text}).(msg.Rejected); ok {
+	r, refused := a.submit(n, c, llm.Message{Role: llm.RoleUser, Content: text}).(msg.Rejected)
+	switch {
+	case !refused:
+		return msg.Accepted{}
+	case c.Sender() != nil:
 		return r
 	}
-	return msg.Accepted{}
+	// Nobody hears of the refusal who could say it again: a job of bg_exec ended.
+	a.notes = append(a.notes, text)
+	a.joinsNext(n, r.Err)
+	return nil
 }
 
 func (a *agent) cancel(m msg.Cancel) any {

@@ -191,7 +191,7 @@ func (a *agent) tell(n *family.Node, c actor.Context) {
 	if next {
 		if err := a.cfg.Host.Admit(); err != nil {
 			next = false
-			a.publish(n, msg.Notice{Text: fmt.Sprintf("a waiting message starts no turn, it joins the next one: %v", err)})
+			a.joinsNext(n, err)
 		}
 	}
 	if next {
@@ -201,6 +201,11 @@ func (a *agent) tell(n *family.Node, c actor.Context) {
 	if next {
 		a.begin(n, c, nil, false)
 	}
+}
+
+// joinsNext tells that text waits though no turn runs.
+func (a *agent) joinsNext(n *family.Node, why error) {
+	a.publish(n, msg.Notice{Text: fmt.Sprintf("a waiting message starts no turn, it joins the next one: %v", why)})
 }
 
 // last publishes a turn's last events.
