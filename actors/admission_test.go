@@ -441,7 +441,9 @@ func TestNotificationThatIsRefused(t *testing.T) {
 		t.Errorf("a notification was accepted: %v", err)
 	}
 	system.Root.Send(a.PID(), msg.Notify{Text: "the job has ended"})
-	if e, err := l.Next(t.Context()); err != nil || !strings.Contains(fmt.Sprint(e.Data), "joins the next one") {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if e, err := l.Next(ctx); err != nil || !strings.Contains(fmt.Sprint(e.Data), "joins the next one") {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if err := busy.Cancel(); err != nil {

@@ -162,8 +162,10 @@ func (l *Listener) All(ctx context.Context) iter.Seq[Event] {
 	}
 }
 
-// Turn reads events until a turn has ended, giving each to f (which may be
-// nil), and returns its end.
+// Turn reads events until a turn has ended, giving each to f (which may be nil),
+// and returns its end. So listen before the turn is submitted: an end that was
+// told before, or read by somebody else, does not come again, and only ctx ends
+// the wait for it.
 func (l *Listener) Turn(ctx context.Context, turn uint64, f func(Event)) (msg.TurnDone, error) {
 	for {
 		e, err := l.Next(ctx)
