@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -85,7 +86,7 @@ func newHost(e *Engine, o AgentOptions, depth int) (*host, error) {
 	if err := h.permissions(o.Permissions, o.Builtins); err != nil {
 		return nil, err
 	}
-	if err := h.checkProfiles(); err != nil {
+	if err := h.checkProfiles(h.opts.SubAgents, map[uintptr]bool{}); err != nil {
 		return nil, err
 	}
 	if o.ToolRate > 0 {
@@ -145,20 +146,25 @@ func (h *host) permissions(p Permissions, b *Builtins) error {
 
 // checkProfiles finds at the start what is wrong with the sub-agents' options:
 // later only the model would be told.
-func (h *host) checkProfiles() error {
-	for name, o := range h.opts.SubAgents {
-		if err := h.checkProfile(o); err != nil {
+func (h *host) checkProfiles(profiles map[string]AgentOptions, done map[uintptr]bool) error {
+	key := reflect.ValueOf(profiles).Pointer()
+	if done[key] {
+		return nil // profiles may name themselves
+	}
+	done[key] = true
+	for name, o := range profiles {
+		if err := h.checkProfile(o, done); err != nil {
 			return fmt.Errorf("sub-agent %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (h *host) checkProfile(o AgentOptions) error {
+func (h *host) checkProfile(o AgentOptions, done map[uintptr]bool) error {
 	if _, err := matcher(o.Volatile); err != nil {
 		return err
 	}
-	sub := &host{e: h.e, opts: settings{SubAgents: o.SubAgents}}
+	sub := &host{e: h.e}
 	if err := sub.permissions(o.Permissions, o.Builtins); err != nil {
 		return err
 	}
@@ -169,7 +175,7 @@ func (h *host) checkProfile(o AgentOptions) error {
 			}
 		}
 	}
-	return sub.checkProfiles()
+	return h.checkProfiles(o.SubAgents, done)
 }
 
 func (h *host) setModel(m *resolved) {

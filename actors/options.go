@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -115,7 +116,11 @@ type AgentOptions struct {
 }
 
 // clone copies all that the options hold.
-func (o AgentOptions) clone() AgentOptions {
+func (o AgentOptions) clone() AgentOptions { return o.cloned(map[uintptr]map[string]AgentOptions{}) }
+
+// cloned is clone; done are the clones of profiles, by the address of their map:
+// profiles may name themselves.
+func (o AgentOptions) cloned(done map[uintptr]map[string]AgentOptions) AgentOptions {
 	o.Model = o.Model.clone()
 	o.Volatile = slices.Clone(o.Volatile)
 	o.Permissions.Allow, o.Permissions.Deny = slices.Clone(o.Permissions.Allow), slices.Clone(o.Permissions.Deny)
@@ -123,10 +128,18 @@ func (o AgentOptions) clone() AgentOptions {
 	if b := o.Builtins; b != nil {
 		o.Builtins = &Builtins{b.Dir, b.SpoolDir, slices.Clone(b.SecretEnv), slices.Clone(b.Secrets), slices.Clone(b.Private)}
 	}
-	o.SubAgents = maps.Clone(o.SubAgents)
-	for name, sub := range o.SubAgents {
-		o.SubAgents[name] = sub.clone()
+	if o.SubAgents == nil {
+		return o
 	}
+	key := reflect.ValueOf(o.SubAgents).Pointer()
+	if done[key] == nil {
+		profiles := make(map[string]AgentOptions, len(o.SubAgents))
+		done[key] = profiles
+		for name, sub := range o.SubAgents {
+			profiles[name] = sub.cloned(done)
+		}
+	}
+	o.SubAgents = done[key]
 	return o
 }
 

@@ -281,3 +281,21 @@ func TestSubAgentFaults(t *testing.T) {
 !finish tool_calls
 `, delegate("s2"), "!status 400\n{\"error\":{\"message\":\"no such thing\"}}", ok)
 }
+
+// Profiles may name themselves: a copy of them ends, and the depth bounds who runs.
+func TestProfilesNameThemselves(t *testing.T) {
+	bubble(t, actors.Options{}, func(r *rig) {
+		profiles := map[string]actors.AgentOptions{}
+		for _, name := range []string{"a", "b", "c"} {
+			profiles[name] = actors.AgentOptions{SubAgents: profiles}
+		}
+		a, l := r.spawn(actors.AgentOptions{SubAgents: profiles, Permissions: actors.Permissions{AllowAll: true}})
+		delete(profiles, "b") // the configuration was copied whole
+		d, events := r.turn(a, l, "go")
+		if d.Status != "done" || !strings.Contains(results(events)["1"], "deepest") {
+			r.Errorf("%+v, %q", d, results(events)["1"])
+		}
+	}, "!tool 1 agent {\"agent\":\"b\",\"prompt\":\"x\"}\n!finish tool_calls\n",
+		"!tool 2 agent {\"agent\":\"a\",\"prompt\":\"x\"}\n!finish tool_calls\n",
+		"!text deepest\n!finish stop\n", "!text deepest\n!finish stop\n", "!text ok\n!finish stop\n")
+}
