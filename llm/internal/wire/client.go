@@ -151,6 +151,9 @@ func (c *Client) do(ctx context.Context, r *http.Request, header, idle, futile t
 	timer := time.AfterFunc(header, func() { cancel(llm.ErrSilent) })
 	resp := &Response{c: c, ctx: inner, outer: ctx, cancel: cancel, timer: timer, idle: idle, futile: futile, where: c.scrub.Text(where(r.Method, r.URL))}
 	h, err := c.rt.RoundTrip(r.WithContext(inner))
+	if err == nil && (h == nil || h.Body == nil) { // an embedder's transport
+		err = errors.New("the transport gave neither an answer nor an error")
+	}
 	if err != nil {
 		defer resp.stop()
 		return nil, resp.failed(err)

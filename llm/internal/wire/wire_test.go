@@ -235,3 +235,22 @@ func FuzzParseFault(f *testing.F) {
 		}
 	})
 }
+
+type nothing struct{ answer *http.Response }
+
+func (n nothing) RoundTrip(*http.Request) (*http.Response, error) { return n.answer, nil }
+
+// TestTransportWithoutAnswer is of transports that break the rules for one.
+func TestTransportWithoutAnswer(t *testing.T) {
+	for _, answer := range []*http.Response{nil, {StatusCode: 200}} {
+		c, err := New(llm.Connection{URL: "http://x/v1"}, nothing{answer}, "/chat/completions", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Post(t.Context(), "/chat/completions", nil, true)
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Kind != llm.ErrNetwork || !strings.Contains(e.Error(), "neither an answer nor an error") {
+			t.Errorf("%v", err)
+		}
+	}
+}
