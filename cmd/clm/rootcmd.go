@@ -31,6 +31,13 @@ func collectLater() {
 	runtime.AddCleanup(first, func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
+// collectOften spends a little more time on garbage for less memory, until undo:
+// 10,000 agents that begin at once peak at some 420 MiB instead of 470.
+func collectOften() (undo func()) {
+	usual := debug.SetGCPercent(75)
+	return func() { debug.SetGCPercent(usual) }
+}
+
 // runRoot is clm without a subcommand: one turn, a pipe, or a conversation at
 // a terminal.
 func (p *Program) runRoot(cmd *cobra.Command, _ []string) error {

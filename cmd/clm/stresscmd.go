@@ -84,6 +84,9 @@ func (p *Program) stress(cmd *cobra.Command, f *stressFlags) error {
 	if err != nil {
 		return usageError(err)
 	}
+	if p.env("GOGC") == "" {
+		defer collectOften()()
+	}
 	signals, stopSignals := p.notify()
 	defer stopSignals()
 	ctx, cancel := context.WithCancel(cmd.Context())
