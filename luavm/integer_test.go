@@ -83,3 +83,16 @@ func TestIntegerLoopsAreBounded(t *testing.T) {
 		t.Errorf("%d of %d bytes are in use", live, limit)
 	}
 }
+
+// A long literal is the number that tonumber makes of its text.
+func TestLongLiterals(t *testing.T) {
+	zeros := strings.Repeat("0", 900)
+	for text, want := range map[string]string{
+		"9007199254740993" + zeros + "e-900": "2^53", "0x1" + zeros + ".8p-3600": "1.0", "1" + zeros: "math.huge",
+	} {
+		v := load(t, luavm.Options{}, register("t", `ctx:complete(tostring(`+text+` == `+want+` and tonumber("`+text+`") == `+want+`))`))
+		if got := call(t, v, "t", ""); got != "true" {
+			t.Errorf("%.20s… is not %s", text, want)
+		}
+	}
+}

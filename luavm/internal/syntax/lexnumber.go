@@ -1,9 +1,12 @@
 package syntax
 
 import (
-	"math"
 	"strconv"
 	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	luanumber "clm/luavm/internal/number"
 )
 
 // number reads what looks like a numeral; value decides whether it is one.
@@ -84,16 +87,9 @@ func parseNumeral(s string) (numeral, bool) {
 	return parseFloat(s)
 }
 
+// parseFloat reads a float as tonumber does, long ones too.
 func parseFloat(s string) (numeral, bool) {
-	if strings.IndexByte(s, '_') >= 0 {
-		return numeral{}, false
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil && !math.IsInf(v, 0) && v != 0 {
-		return numeral{}, false
-	}
-	if e, ok := err.(*strconv.NumError); ok && e.Err == strconv.ErrSyntax {
-		return numeral{}, false
-	}
-	return numeral{float: true, f: v}, true
+	v, ok := luanumber.Parse(s)
+	f, float := v.(lua.LNumber)
+	return numeral{float: true, f: float64(f)}, ok && float
 }
